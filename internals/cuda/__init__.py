@@ -6,28 +6,28 @@ needs an NVIDIA GPU and its driver, or the simulator: set INTERNALS_CUDA=simulat
 environment, or call `internals.cuda.use_simulator()` first. Importing this initialises nothing; the
 first tensor on "cuda" does.
 
-The floors, from the bottom:
+The layers, from the bottom:
 
-- The device: `driver` says what one can do. `gpu_driver`, `gpu_launch` and `gpu_recording` have
-  NVIDIA's driver do it, `simulator/` does it in Python; `backend` knows which of the two is in use,
-  and what is current. `nvml` counts devices without starting the driver. `python -m internals
-  doctor --gpu` (`apparatus/gpu_preflight.py`) tries what could go wrong on a machine.
-- Memory: `allocator/` caches it. `memory`, `memory_history` and `memory_summary` are what a user
-  sees of that.
-- Programs for threads: `language` (what kernels are written in), `device_array` and `launch` (what
-  they get, and how they start). The same source runs in the `interpreter` (with `registers` for
-  `cuda` and `warp` for shuffles), goes through numba in `compiled` (`assert_fail` is the one
-  instruction that numba lacks) and is kept on disk in `cubins`, is watched by the `recorder` (it is
-  an `observer`, and its findings are an `access_log`), and becomes text in `ptx` (`ptx_compiler`,
-  `ptx_text`), whose registers `ptxas` counts; `foreign` takes kernels that were written for numba
-  itself.
+- The device: `driver` lists what a device can do. `gpu_driver`, `gpu_launch` and `gpu_recording`
+  ask NVIDIA's driver for it, `simulator/` does it in Python; `backend` knows which of the two is in
+  use, and the current device and streams. `nvml` counts devices without starting the driver.
+  `python -m internals doctor --gpu` (`apparatus/gpu_preflight.py`) checks a machine with a GPU.
+- Memory: `allocator/` caches it. `memory`, `memory_history` and `memory_summary` are its functions
+  for users.
+- Programs for threads: `language` (in which kernels are written), `device_array` and `launch`
+  (their arguments, and how they start). The same source takes several paths: it runs in the
+  `interpreter` (with `registers` for `cuda` and `warp` for shuffles); numba compiles it in
+  `compiled` (with `assert_fail`, the one instruction that numba lacks), and `cubins` keeps the
+  machine code on disk; the `recorder` (an `observer`) watches it and writes an `access_log`; `ptx`
+  (with `ptx_compiler`, `ptx_text`) shows it as text, whose registers `ptxas` counts. `foreign`
+  takes kernels that were written for numba itself.
 - Operators: `kernels/` for the device and `native/` for the host, each with a table of contents;
-  `device_check` and `fallback` around them; `hooks`, through which the core asks for all this.
-- What a user works with: `device`, `streams`, `random`, `activity` (what ran when), `sync_debug`,
-  `sleep`, `array_interface`.
+  `device_check` and `fallback` around them; `hooks`, through which the core reaches all this.
+- For users: `device`, `streams`, `random`, `activity` (a recording of the device's work),
+  `sync_debug`, `sleep`, `array_interface`.
 
-How the real one differs: graphs, NCCL, several processes, and cuBLAS and cuDNN for what is a kernel
-of our own here.
+How the real one differs: it also has CUDA graphs, NCCL and memory shared between processes, and it
+calls cuBLAS and cuDNN where kernels of our own run here.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
-"""What the threads of a launch did to memory, and what the hardware makes of it: transactions, bank
+"""The log of every memory access of a launch, and what follows from it: transactions, bank
 conflicts, reuse, races.
 
-A warp's 32 threads run one instruction together. Where it is a load or a store, their 32 addresses
-are one *request*:
+A warp's 32 threads run one instruction together. If it is a load or a store, their 32 addresses are
+one *request*:
 
 - Global memory moves in sectors of 32 bytes, four to a line of 128. A request costs as many sectors
   as its addresses touch: four, if neighbouring threads read neighbouring floats (*coalesced*), and
   up to 32 if they do not.
-- Shared memory has 32 banks, each a column of 4-byte words. Threads that want different words of
-  one bank wait for each other (a *bank conflict*); those that want the same word get it together.
+- Shared memory has 32 banks; word n (of 4 bytes) lies in bank n % 32. Threads that want different
+  words of one bank wait for each other (a *bank conflict*); those that want the same word get it
+  together. Elements of 8 bytes are served for half a warp at a time, of 16 bytes for a quarter.
 
-How the real one differs: Nsight Compute counts the same in the hardware, where caches answer a part
-of the requests and the compiler keeps in registers what the source reads twice; here each access
-that the source asks for counts. 8-byte words of shared memory are served for half a warp at a time,
-16-byte ones for a quarter, as since Fermi.
+How the real one differs: Nsight Compute counts in the hardware, where caches answer some of the
+requests and the compiler keeps in registers what the source reads twice. Here every access in the
+source counts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ArrayInfo:
     strides: tuple[int, ...]  # in elements
     dtype: str
     itemsize: int
-    start: int = 0  # of its first element, in bytes from the beginning of the memory it lies in
+    start: int = 0  # offset of its first element in the memory it lies in, in bytes
 
     @property
     def numel(self) -> int:
@@ -51,9 +51,9 @@ class ArrayInfo:
 
 @dataclass(frozen=True)
 class Place:
-    """Where in the source an access is written. `function` is the kernel, or the device function
-    that it called: each place that calls it has places of its own, as a compiler puts a copy of the
-    function there."""
+    """Where in the source an access is written. `function` is the kernel, or a device function that
+    it called. Each call has places of its own, as a compiler inlines a copy of the function there.
+    """
 
     number: int
     text: str
@@ -62,19 +62,19 @@ class Place:
 
 
 class Access(NamedTuple):
-    """One thread touched one element. `array` and `place` are numbers in the log's lists, `thread`
-    counts within the block.
+    """One thread touched one element. `array` and `place` are indices into the log's lists;
+    `thread` counts within the block.
     """
 
     kind: str  # "load", "store" or "atomic"
     array: int
-    element: int  # in index order
+    element: int  # its index, as if the array were contiguous
     offset: int  # in bytes from the array's first element
     block: int  # counted over the whole grid
     thread: int
     phase: int  # how many barriers its block had passed
     place: int
-    occurrence: int  # the thread was here so many times before
+    occurrence: int  # how often this thread was at this place before, as in a loop
 
     @property
     def warp(self) -> int:
@@ -87,7 +87,7 @@ class Access(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """What a warp's threads asked for with one instruction at one time."""
+    """The accesses of a warp's threads by one instruction, executed once."""
 
     array: ArrayInfo
     place: Place
@@ -127,24 +127,22 @@ class Request:
 
     @cached_property
     def addresses(self) -> tuple[int, ...]:
-        """Of each lane's element, in bytes from a multiple of 128."""
+        """The address of each lane's element, in bytes from a multiple of 128."""
         return tuple(self.array.start + offset for offset in self.offsets)
 
     @cached_property
     def nbytes(self) -> int:
-        """Different bytes among those asked for."""
+        """The number of distinct bytes: an element that several lanes want counts once."""
         return len(set(self.offsets)) * self.array.itemsize
 
     @cached_property
     def sectors(self) -> tuple[int, ...]:
-        """The 32-byte sectors of global memory that the addresses touch; those of shared memory
-        touch none.
-        """
+        """The numbers of the 32-byte sectors that the addresses touch; none for shared memory."""
         return self._touched(SECTOR)
 
     @cached_property
     def lines(self) -> tuple[int, ...]:
-        """The 128-byte lines."""
+        """The numbers of the 128-byte lines that the addresses touch; none for shared memory."""
         return self._touched(LINE)
 
     @property
@@ -153,17 +151,18 @@ class Request:
         return ceil(self.nbytes / SECTOR) if self.array.space == "global" else 0
 
     def _touched(self, unit: int) -> tuple[int, ...]:
+        """The numbers of the aligned units of `unit` bytes that the accesses touch."""
         if self.array.space != "global":
             return ()
-        last = self.array.itemsize - 1
+        last = self.array.itemsize - 1  # offset of an element's last byte
         return tuple(
             sorted({n for a in self.addresses for n in range(a // unit, (a + last) // unit + 1)})
         )
 
     @cached_property
     def banks(self) -> dict[int, tuple[int, ...]]:
-        """The words wanted of each bank of shared memory, in the worst part of the warp."""
-        return max(self._parts(), key=_degree, default={})
+        """The words wanted of each bank of shared memory, in the wave with the worst conflict."""
+        return max(self._waves(), key=_degree, default={})
 
     @property
     def conflict(self) -> int:
@@ -172,22 +171,26 @@ class Request:
 
     @property
     def wavefronts(self) -> int:
-        """How many passes over shared memory the request takes, in all parts of the warp."""
-        return sum(map(_degree, self._parts()))
+        """How many passes over shared memory the request takes, in all its waves."""
+        return sum(map(_degree, self._waves()))
 
-    def _parts(self) -> list[dict[int, tuple[int, ...]]]:
+    def _waves(self) -> list[dict[int, tuple[int, ...]]]:
+        """Bank to words, for each part of the warp that is served together: the whole warp for
+        elements of up to 4 bytes, half of it for 8, a quarter for 16.
+        """
         if self.array.space != "shared":
             return []
-        size = max(1, self.array.itemsize // WORD)
-        parts: list[dict[int, list[int]]] = [defaultdict(list) for _ in range(size)]
+        size = max(1, self.array.itemsize // WORD)  # words of an element
+        waves: list[dict[int, list[int]]] = [defaultdict(list) for _ in range(size)]
         for lane, address in zip(self.lanes, self.addresses):
-            words = parts[lane * size // WARP]
+            words = waves[lane * size // WARP]
             for word in range(address // WORD, address // WORD + size):
-                again = word in words[word % BANKS]  # the same word is given to all who read it
-                if self.kind == "atomic" or not again:
+                wanted_before = word in words[word % BANKS]
+                # one read of a word answers all lanes that want it, but atomics go one by one
+                if self.kind == "atomic" or not wanted_before:
                     words[word % BANKS].append(word)
         return [
-            {bank: tuple(words) for bank, words in sorted(part.items())} for part in parts if part
+            {bank: tuple(words) for bank, words in sorted(wave.items())} for wave in waves if wave
         ]
 
 
@@ -215,8 +218,8 @@ class Instruction:
 
     @property
     def efficiency(self) -> float:
-        """The share of the sectors that would have been enough: 1 is perfectly coalesced. 1 for
-        shared memory.
+        """The sectors needed over the sectors touched: 1 is perfectly coalesced. 1 for shared
+        memory, too.
         """
         return sum(r.sectors_needed for r in self.requests) / self.sectors if self.sectors else 1.0
 
@@ -228,7 +231,9 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Race:
-    """Two threads touch one element, one of them writes, and nothing says who comes first."""
+    """Two threads touch one element, at least one of them stores, and nothing orders the two. `why`
+    says which order is missing.
+    """
 
     array: str
     element: int
@@ -252,7 +257,7 @@ class AccessLog:
 
     @property
     def threads(self) -> int:
-        """In a block."""
+        """The number of threads in a block."""
         return prod(self.block)
 
     @property
@@ -260,7 +265,7 @@ class AccessLog:
         return prod(self.grid)
 
     def array(self, name: str) -> ArrayInfo:
-        """The array called `name`. Raises KeyError naming those that there are."""
+        """The array called `name`. Raises a KeyError that lists the arrays there are."""
         for info in self.arrays:
             if info.name == name:
                 return info
@@ -284,13 +289,14 @@ class AccessLog:
 
     @cached_property
     def requests(self) -> list[Request]:
-        """What each warp asked for, instruction by instruction, in the order in which its first
-        thread did.
+        """The accesses, grouped by warp and instruction; by block, then phase, then warp, then in
+        the order of each group's first access.
         """
         groups: dict[tuple[int, ...], list[Access]] = defaultdict(list)
-        kinds = {"load": 0, "store": 1, "atomic": 2}
+        # the kind is in the key: `x[i] += 1` loads and stores at one place
+        codes = {"load": 0, "store": 1, "atomic": 2}
         for a in self.accesses:
-            groups[a.block, a.warp, a.phase, a.place, a.occurrence, a.array, kinds[a.kind]].append(
+            groups[a.block, a.warp, a.phase, a.place, a.occurrence, a.array, codes[a.kind]].append(
                 a
             )
         ordered = sorted(groups.values(), key=lambda g: (g[0].block, g[0].phase, g[0].warp))
@@ -300,8 +306,8 @@ class AccessLog:
 
     @cached_property
     def instructions(self) -> list[Instruction]:
-        """The loads and stores of the source that were executed, in the order in which the first
-        thread came to them.
+        """The loads and stores of the source that were executed, each with its requests, in the
+        order of their first request.
         """
         found: dict[tuple[str, str, Place], Instruction] = {}
         for r in self.requests:
@@ -310,41 +316,46 @@ class AccessLog:
         return list(found.values())
 
     def reuse(self, array: str) -> dict[int, int]:
-        """How often each element of `array` was loaded, for those that were."""
+        """How often each element of `array` was loaded or changed atomically; elements that never
+        were are left out. Raises KeyError for an unknown array.
+        """
         self.array(array)
         return dict(sorted(Counter(a.element for a in self.of(array) if a.kind != "store").items()))
 
     def nbytes(self, kind: str, space: str = "global") -> int:
-        """How many bytes all threads loaded, stored or changed atomically, in "global" or "shared"
-        memory.
+        """The bytes that all threads moved in `space` ("global" or "shared") by accesses of `kind`
+        ("load", "store" or "atomic").
         """
         return sum(self.arrays[a.array].itemsize for a in self.of(kind=kind, space=space))
 
     @property
     def phases(self) -> int:
-        """Stretches between barriers, of the block with the most."""
+        """One more than the number of barriers, in the block that passed most of them."""
         return max((a.phase for a in self.accesses), default=0) + 1
 
     @cached_property
     def races(self) -> list[Race]:
         """The first race of each element that has one."""
         found: dict[tuple[str, int], Race] = {}
-        for accesses in self._meetings(within_block=True):
-            self._race_in(
+        for accesses in self._contended(within_block=True):
+            self._add_race(
                 accesses,
                 "the same phase: no barrier lies between them",
                 lambda a: (a.block, a.thread),
                 found,
             )
-        for accesses in self._meetings(within_block=False):
-            self._race_in(
+        for accesses in self._contended(within_block=False):
+            self._add_race(
                 accesses, "different blocks: nothing orders them", lambda a: a.block, found
             )
         return list(found.values())
 
-    def _meetings(self, within_block: bool) -> Iterable[list[Access]]:
-        """Accesses of one element, one of them a store: by a block between two barriers, or by all
-        blocks to global memory.
+    def _contended(self, within_block: bool) -> Iterable[list[Access]]:
+        """Groups of accesses to one element, at least one of them a store, that no barrier orders.
+
+        Within a block a barrier orders what comes before and after it, so only accesses of the same
+        phase are grouped. No barrier orders different blocks, so there the phase does not matter.
+        Atomics alone are no race: the hardware does one after the other.
         """
         groups: dict[tuple[int, ...], list[Access]] = defaultdict(list)
         for a in self.accesses:
@@ -358,13 +369,16 @@ class AccessLog:
             if len(group) > 1 and any(a.kind == "store" for a in group)
         )
 
-    def _race_in(
+    def _add_race(
         self,
         accesses: list[Access],
         why: str,
         who: Callable[[Access], object],
         found: dict[tuple[str, int], Race],
     ) -> None:
+        """Add a race to `found` if `accesses` are by more than one `who` (a thread, or a block);
+        the first race of an element stays.
+        """
         if len({who(a) for a in accesses}) > 1:
             store = next(a for a in accesses if a.kind == "store")
             other = next(a for a in accesses if who(a) != who(store))
@@ -373,10 +387,11 @@ class AccessLog:
             found.setdefault((name, store.element), Race(name, store.element, first, second, why))
 
     def summary(self) -> str:
-        """One line: what the launch costs in memory."""
+        """One line about the cost in memory: bytes, transactions, bank conflicts, races."""
         loaded, stored = self.nbytes("load"), self.nbytes("store") + self.nbytes("atomic")
         outputs = len({(a.array, a.element) for a in self.of(space="global") if a.kind != "load"})
         inputs = len({(a.array, a.element) for a in self.of(space="global", kind="load")})
+        # an element counts once, however many threads touch it
         parts = []
         if outputs:
             parts.append(
@@ -413,4 +428,5 @@ class AccessLog:
 
 
 def _degree(banks: dict[int, tuple[int, ...]]) -> int:
+    """The most words that any bank must deliver, one after the other; 0 for no banks."""
     return max(map(len, banks.values()), default=0)

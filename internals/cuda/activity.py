@@ -1,4 +1,5 @@
-"""What ran when, on which stream: a recording of a device's work (`torch/profiler`, Kineto).
+"""A recording of a device's work: which kernel or copy ran when, on which stream (`torch/profiler`,
+Kineto).
 
     with internals.cuda.record_activity() as recording:
         y = x.to("cuda", non_blocking=True) * 2
@@ -6,13 +7,14 @@
     recording.export_chrome_trace("trace.json")      # for chrome://tracing, Perfetto, or
                                                      # viz.timeline
 
-A kernel or a copy is one `Activity` with the time at which the device began and ended it; the
-host's call that queued it is another one, of kind "host", with the same `correlation`. Where the
-second is long before the first, the device is behind; where a host call is long, the host waited.
+A kernel or a copy is one `Activity`, with the times at which the device began and ended it. The
+host's call that queued it is another, of kind "host", with the same `correlation`. If the host's
+call is long before the work, the device is behind; if the call itself is long, the host waited.
 
-How the real one differs: torch.profiler also records operators and Python stacks, reads the GPU's
-times from CUPTI, and costs less than the pairs of events that a real GPU's times are taken from
-here; on the simulator all times are modelled.
+On the simulator all times are modelled.
+
+How the real one differs: torch.profiler also records operators and Python stacks. It reads the
+GPU's times from CUPTI, which costs less than the pair of events around each piece of work here.
 """
 
 from __future__ import annotations
@@ -34,18 +36,18 @@ CATEGORIES = {
     "host": "cuda_runtime",
 }
 COPY = "gpu_memcpy"
-HOST = 1000  # the row of the host; GPUs have their index
+HOST = 1000  # the host's process number in the trace; a GPU's is its index
 
 
 @dataclass(frozen=True)
 class Activity:
-    """One thing that a device did, or a call in which the host was. Times in nanoseconds since the
-    recording began.
+    """A piece of a device's work, or a call of the host. Times are nanoseconds since the recording
+    began.
 
-    `kind` is one of `KINDS`; `grid` and `block` are a kernel's, `nbytes` a copy's; `correlation` is
-    the same for work and for the call that queued it. `waits_for` is the correlation of the event
-    that a stream was told to wait for, if that was still to come (0 on a real GPU, where nobody
-    knows).
+    `kind` is one of `KINDS`; `grid` and `block` are a kernel's, `nbytes` a copy's. Work and the
+    call that queued it have the same `correlation`. `waits_for` is the correlation of the event
+    that a stream was told to wait for, if the device had not reached that yet; always 0 on a real
+    GPU, which does not report it.
     """
 
     name: str
@@ -66,8 +68,8 @@ class Activity:
 
 
 class Recording:
-    """The activities of a stretch of a program, in order of their beginning. `simulated`: their
-    times are modelled.
+    """The activities of a part of a program, in the order in which they began. `simulated`: whether
+    their times are modelled. `devices`: the properties of each (`_describe`).
     """
 
     def __init__(self, simulated: bool, devices: list[dict[str, Any]]) -> None:
@@ -84,7 +86,7 @@ class Recording:
         )
 
     def of_kind(self, *kinds: str) -> list[Activity]:
-        """Only these kinds. Raises ValueError for one that does not exist."""
+        """The activities of these kinds. Raises ValueError for an unknown kind."""
         for kind in kinds:
             if kind not in KINDS:
                 raise ValueError(f"an activity is of kind {', '.join(KINDS)}; got '{kind}'")
@@ -94,13 +96,13 @@ class Recording:
         """A small number for each (device, stream): 0 for default streams, then by handle."""
         numbers: dict[tuple[int, int], int] = {}
         for device, stream in sorted({(a.device, a.stream) for a in self._found}):
-            taken = [n for (d, _), n in numbers.items() if d == device]
-            numbers[device, stream] = max(taken, default=0) + 1 if stream else 0
+            used = [n for (d, _), n in numbers.items() if d == device]
+            numbers[device, stream] = max(used, default=0) + 1 if stream else 0
         return numbers
 
     def chrome_trace(self) -> dict[str, Any]:
-        """The recording in the format of chrome://tracing, with the names that torch.profiler's
-        traces have.
+        """The recording in the format of chrome://tracing, with the names in torch.profiler's
+        traces.
         """
         numbers = self.stream_numbers()
         events: list[dict[str, Any]] = []
@@ -138,11 +140,11 @@ class Recording:
 
 @contextmanager
 def record_activity(listener: Callable[[Activity], None] | None = None) -> Iterator[Recording]:
-    """Record what the devices do within. All devices are waited for at the end, as torch.profiler
-    does.
+    """Record the work of all devices inside the block. Its end waits for all of them, as in
+    torch.profiler.
 
-    `listener` is told of each activity as it is found: of the host's calls while they are being
-    made, of the rest later.
+    `listener` is called with each activity as it is found: with a host's call at once, with a
+    device's work later.
     """
     driver = backend.driver()
     recording = Recording(
@@ -162,8 +164,8 @@ def record_activity(listener: Callable[[Activity], None] | None = None) -> Itera
 
 
 def _events(a: Activity, stream: int) -> Iterator[dict[str, Any]]:
-    """An activity as an event of the trace, and an arrow from the host's call to the device's
-    work.
+    """An activity as an event of the trace, and its end of the arrow that leads from the host's
+    call to the device's work.
     """
     where = {"pid": HOST, "tid": 0} if a.kind == "host" else {"pid": a.device, "tid": stream}
     start = a.start_ns / 1000  # the format counts in microseconds
@@ -176,6 +178,8 @@ def _events(a: Activity, stream: int) -> Iterator[dict[str, Any]]:
         details["bytes"] = a.nbytes
         if a.duration_ns:
             details["memory bandwidth (GB/s)"] = round(a.nbytes / a.duration_ns, 3)
+    # the phases of the format: "X" is an event with a duration, "s" and "f" start and finish an
+    # arrow, "bp": "e" ties the arrow's end to the event around it
     yield {
         "ph": "X", "cat": CATEGORIES.get(a.kind, COPY), "name": a.name, **where,
         "ts": start, "dur": a.duration_ns / 1000, "args": details,
@@ -186,7 +190,7 @@ def _events(a: Activity, stream: int) -> Iterator[dict[str, Any]]:
 
 
 def _headings(numbers: dict[tuple[int, int], int], simulated: bool) -> Iterator[dict[str, Any]]:
-    """The names of the rows: the host, each GPU, each of its streams."""
+    """Metadata events ("M") that name the rows: the host, each GPU, each of its streams."""
 
     def named(what: str, name: str, **where: int) -> dict[str, Any]:
         return {"ph": "M", "name": what, "ts": 0, **where, "args": {"name": name}}
@@ -201,6 +205,7 @@ def _headings(numbers: dict[tuple[int, int], int], simulated: bool) -> Iterator[
 
 
 def _describe(driver: Any, device: int) -> dict[str, Any]:
+    """The properties of a device under the names that torch.profiler's traces have."""
     p = driver.properties(device)
     return {
         "id": device,

@@ -1,11 +1,11 @@
-"""`assert_fail`: the call behind `CUDA_KERNEL_ASSERT`, for numba (`__assertfail`, as `assert.h` of
-CUDA declares it).
+"""`assert_fail`, the call behind `CUDA_KERNEL_ASSERT`, for kernels that numba compiles
+(`__assertfail`, declared in CUDA's `assert.h`).
 
-numba compiles `assert` to a return from the kernel that nobody hears of, unless everything is
-compiled for debugging. So this intrinsic puts in the call that nvcc makes of `assert`: the driver
+Unless everything is compiled for debugging, numba compiles `assert` to a return from the kernel,
+and the error is lost. This intrinsic inserts the call that nvcc makes of `assert`: the driver
 prints its arguments and stops the launch.
 
-How the real one differs: nvcc does it.
+How the real one differs: nvcc itself inserts the call, with the file and line of the `assert`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from llvmlite import ir  # type: ignore[import-not-found, import-untyped, unused
 from numba.core import cgutils, types
 from numba.core.extending import intrinsic
 
-MESSAGE, FILE, FUNCTION = (
+MESSAGE, FILE, FUNCTION = (  # C strings: they end with a zero byte
     b"condition of check() is false\0",
     b"kernel of internals.cuda\0",
     b"check\0",
@@ -25,10 +25,11 @@ MESSAGE, FILE, FUNCTION = (
 
 @intrinsic
 def assert_fail(typing_context: Any) -> Any:
-    """End the launch with cudaErrorAssert."""
+    """Stop the launch; the host then gets cudaErrorAssert. For use in a kernel."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         char, i32, i64 = ir.IntType(8).as_pointer(), ir.IntType(32), ir.IntType(64)
+        # void __assertfail(message, file, line, function, bytes of a character)
         kind = ir.FunctionType(ir.VoidType(), [char, char, i32, char, i64])
         function = cgutils.get_or_insert_function(builder.module, kind, "__assertfail")
         texts = [_text(builder, text, char) for text in (MESSAGE, FILE, FUNCTION)]
@@ -41,7 +42,7 @@ def assert_fail(typing_context: Any) -> Any:
 
 
 def _text(builder: Any, text: bytes, char: Any) -> Any:
-    """A pointer to `text` in global memory, of the generic address space."""
+    """A generic pointer to `text`, which is stored in global memory (`addrspace=1` of NVVM)."""
     data = cgutils.make_bytearray(text)
     variable = ir.GlobalVariable(
         builder.module, data.type, builder.module.get_unique_name("assert_text"), addrspace=1

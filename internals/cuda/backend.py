@@ -1,9 +1,8 @@
-"""Which device runtime is in use, and which device and stream are current
-(`c10/cuda/impl/CUDAGuardImpl.h`, `CUDAStream.cpp`).
+"""The device runtime in use, and the current device and stream (`c10/cuda/impl/CUDAGuardImpl.h`,
+`CUDAStream.cpp`).
 
-Nothing is initialised before it is needed: importing costs nothing, and the first call of
-`driver()` decides. What it decides can be said before in two ways, by `INTERNALS_CUDA` in the
-environment or by `use_simulator()` in the program:
+Importing initialises nothing: the first call of `driver()` chooses the runtime. You can choose it
+before that, by `INTERNALS_CUDA` in the environment or by `use_simulator()` in the program:
 
     INTERNALS_CUDA=gpu                   the real GPU, and an error if there is none
     INTERNALS_CUDA=simulator             one simulated device; simulator:2 for two
@@ -11,14 +10,14 @@ environment or by `use_simulator()` in the program:
     INTERNALS_CUDA=none                  no CUDA
     unset                                the real GPU if there is one
 
-A process that has used CUDA may fork, but its child cannot use CUDA: the driver's state is the
-parent's.
+A process that has used CUDA may fork, but its child cannot use CUDA: the driver's state belongs to
+the parent.
 
-The current device and the current stream of each device belong to the thread: a new thread starts
-on device 0, on default streams.
+Each thread has its own current device, and its own current stream of each device. A new thread
+starts on device 0, on default streams.
 
-How the real one differs: PyTorch is compiled for CUDA or not, and has no simulator; the current
-device is kept by the CUDA runtime.
+How the real one differs: PyTorch is compiled with CUDA or without, and has no simulator. The CUDA
+runtime keeps the current device.
 """
 
 from __future__ import annotations
@@ -56,7 +55,9 @@ Choice = tuple[str, int, int]  # kind, number of devices, bytes of memory of eac
 
 
 class _Current(threading.local):
-    """Of this thread."""
+    """The current device and streams of one thread. `streams` has only those that are not default
+    ones, by device.
+    """
 
     device = 0
     streams: dict[int, int] | None = None
@@ -64,16 +65,16 @@ class _Current(threading.local):
 
 _lock = threading.RLock()
 _driver: Driver | None = None
-_asked: Choice | None = None  # what use_simulator() asked for
+_asked: Choice | None = None  # the choice of use_simulator(), or the one that was initialised
 _local = _Current()
 _on_change: list[Callable[[], None]] = []
-_cuda_asked = False  # CUDA's own library was initialised, if only to count devices
-_in_bad_fork = False  # this is the child of a process that had initialised CUDA
+_cuda_asked = False  # whether cuInit was called in this process, if only to count devices
+_in_bad_fork = False  # whether this is the child of a process that had initialised CUDA
 
 
 def driver() -> Driver:
-    """The device runtime, initialised on first use. Raises AssertionError where there is none,
-    RuntimeError after a fork.
+    """The device runtime, initialised on first use. Raises AssertionError if there is none,
+    RuntimeError in the child of a process that used CUDA.
     """
     return _driver or _initialize()
 
@@ -87,8 +88,8 @@ def use_simulator(devices: int = 1, memory: int = GIBIBYTE, numba: bool = False)
     """Let `cuda` be `devices` simulated devices with `memory` bytes each; `numba`: kernels run on
     numba's own simulator.
 
-    To be called before anything uses CUDA. Asking again for what is in use does nothing. Raises
-    RuntimeError if something else is.
+    Call it before anything uses CUDA. Asking again for the same does nothing. Raises RuntimeError
+    if another runtime is in use, ValueError for no devices or too little memory.
     """
     global _asked
     if devices < 1 or memory < 1 << 21:
@@ -111,18 +112,20 @@ def use_simulator(devices: int = 1, memory: int = GIBIBYTE, numba: bool = False)
 
 
 def choice() -> Choice:
-    """What CUDA is, or would be, in this process: the kind, how many simulated devices, and how
-    much memory they have.
+    """The runtime in use, or the one that would be: its kind, the number of simulated devices, and
+    the bytes of each. The kind is "auto" if nothing was chosen.
     """
     return _asked if _asked is not None else parse(os.environ.get(VARIABLE, ""))
 
 
 def parse(text: str) -> Choice:
-    """The meaning of `INTERNALS_CUDA`. Raises ValueError for what has none."""
+    """The choice that a value of `INTERNALS_CUDA` stands for. Raises ValueError for an unknown
+    one.
+    """
     kind, colon, number = text.strip().lower().partition(":")
     if not kind:
         return "auto", 0, 0
-    simulated = kind.endswith("simulator")
+    simulated = kind.endswith("simulator")  # "simulator" or "numba-simulator"
     if kind not in KINDS or (
         colon and not (simulated and number.isdecimal() and 1 <= int(number) <= 16)
     ):
@@ -135,7 +138,7 @@ def parse(text: str) -> Choice:
 
 
 def device_count() -> int:
-    """How many devices there are, asked without initialising anything."""
+    """The number of devices. Initialises nothing, so that the process can still fork."""
     if _driver is not None:
         return _driver.device_count()
     kind, devices, _ = choice()
@@ -149,32 +152,34 @@ def gpu_available() -> bool:
     return choice()[0] in ("auto", "gpu") and _gpus().devices > 0
 
 
-# The current device and stream, of this thread
+# The current device and stream of this thread
 
 
 def current_device() -> int:
+    """The index of this thread's current device; 0 if it set none."""
     return _local.device
 
 
 def set_device(index: int) -> None:
-    """Make device `index` the current one. Raises CudaError for one that is not there."""
+    """Make device `index` the current one. Raises CudaError if there is no such device."""
     check_index(index)
     _local.device = index
 
 
 def current_stream(device: int | None = None) -> int:
-    """The handle of the stream that work of this thread goes to."""
+    """The handle of this thread's current stream on `device` (None: on the current device)."""
     streams = _local.streams
     return streams.get(current_device() if device is None else device, 0) if streams else 0
 
 
 def side_streams_of_thread() -> dict[int, int]:
-    """The current streams that are not default ones, by device."""
+    """The handles of this thread's current streams that are not default ones, by device."""
     return dict(_local.streams or {})
 
 
 def set_stream(device: int, stream: int) -> None:
-    """Make `stream` the current one of `device`. The current device stays."""
+    """Make `stream` the current one of `device`. Does not change the current device."""
+    # `_local.streams` is None in a class attribute until this thread gets a dict of its own
     streams: dict[int, int] = _local.__dict__.setdefault("streams", {})
     if stream:
         side_streams.in_use = True
@@ -184,7 +189,7 @@ def set_stream(device: int, stream: int) -> None:
 
 
 def index_of(device: device) -> int:
-    """The index that a `device` of type cuda means: its own, or the current one. Raises CudaError
+    """The index of a `device` of type cuda: its own, or that of the current one. Raises CudaError
     if there is no such GPU.
     """
     index = device.index
@@ -195,13 +200,14 @@ def index_of(device: device) -> int:
 
 
 def check_index(index: int) -> None:
+    """Raises CudaError if there is no device `index`."""
     if not 0 <= index < driver().device_count():
         raise CudaError(explain("invalid device ordinal", "cudaErrorInvalidDevice"))
 
 
 def explain(error: str, name: str, detail: str = "") -> str:
-    """The text PyTorch gives to a CUDA error (`c10/cuda/CUDAException.cpp`), and what more is known
-    here.
+    """PyTorch's text for a CUDA error (`c10/cuda/CUDAException.cpp`). `detail`, if given, replaces
+    its advice to look up `name`.
     """
     text = f"CUDA error: {error}\n"
     if detail:
@@ -217,18 +223,18 @@ def explain(error: str, name: str, detail: str = "") -> str:
 
 
 def on_change(callback: Callable[[], None]) -> None:
-    """Have `callback()` called when another driver takes over: what belongs to the old one must not
-    be handed out any more.
+    """Have `callback()` called when another driver takes over, to drop everything that belongs to
+    the old one.
     """
     _on_change.append(callback)
 
 
 @contextmanager
 def installed(replacement: Driver | None) -> Iterator[Driver | None]:
-    """Within: `replacement` is the device runtime (None: not initialised). For tests, which need a
-    fresh one or two devices.
+    """Make `replacement` the device runtime inside the block (None: not initialised). For tests,
+    which need a fresh one, or two devices.
 
-    Tensors made within keep their memory: they must not be used afterwards, but may die.
+    Tensors made inside must not be used afterwards, but they keep their memory and may be deleted.
     """
     before, current = _driver, dict(_local.__dict__)
     _exchange(replacement, {})
@@ -239,7 +245,7 @@ def installed(replacement: Driver | None) -> Iterator[Driver | None]:
 
 
 def _exchange(new: Driver | None, current: dict[str, Any]) -> None:
-    """Let `new` take over, with the current device and streams of this thread."""
+    """Install the driver `new`; `current` becomes this thread's state (`_Current`)."""
     global _driver
     with _lock:
         _driver = new
@@ -250,6 +256,7 @@ def _exchange(new: Driver | None, current: dict[str, Any]) -> None:
 
 
 def _initialize() -> Driver:
+    """The driver, made by the first thread that comes here. Raises what `driver` raises."""
     global _driver, _asked
     if _in_bad_fork:
         raise RuntimeError(FORKED)
@@ -262,14 +269,14 @@ def _initialize() -> Driver:
 
 
 def forks_are_bad() -> None:
-    """Have children of this process refuse CUDA from now on: it is about to be initialised."""
+    """Let children of this process refuse to use CUDA, as it is about to be initialised here."""
     global _cuda_asked
     _cuda_asked = True
 
 
 def _forked() -> None:
-    """In a child process, which has the parent's objects but none of its threads, and no context of
-    the GPU's driver.
+    """Runs in a child after a fork. The child has the parent's objects, but none of its threads and
+    no context of the GPU's driver; the lock may be one that a lost thread holds forever.
     """
     global _driver, _in_bad_fork, _lock
     _in_bad_fork = _in_bad_fork or _cuda_asked or _driver is not None
@@ -281,8 +288,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def _no_cuda(reason: str) -> AssertionError:
-    """PyTorch's error, with a note on what can be done about it: tracebacks end with it,
-    `str(error)` is PyTorch's.
+    """PyTorch's error for a missing GPU. The remedy is added as a note: a traceback ends with it,
+    while `str(error)` stays PyTorch's.
     """
     error = AssertionError(NO_CUDA)
     error.add_note(REMEDY.format(reason=reason))
@@ -290,6 +297,7 @@ def _no_cuda(reason: str) -> AssertionError:
 
 
 def _make(wanted: Choice) -> Driver:
+    """A new driver of the kind `wanted`. Raises AssertionError if there is no GPU for it."""
     kind, devices, memory = wanted
     if kind.endswith("simulator"):
         from .simulator.driver import SimulatedDriver

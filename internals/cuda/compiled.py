@@ -1,11 +1,12 @@
-"""A kernel through `numba.cuda`: PTX for a real GPU, or numba's own simulator.
+"""Hands a kernel to `numba.cuda`, which compiles it to PTX for a real GPU, or runs it on its own
+simulator.
 
-The source is compiled as it stands. `bound_function` gives it the globals it needs on this
-executor: numba's `cuda` module, device functions that are compiled too, and what the template
-parameters were bound to. What becomes of the PTX is told in `cubins.py`.
+The source is compiled as it stands. `bound_function` gives it the globals that it needs there:
+numba's `cuda` module, compiled device functions, and the values of template parameters. `cubins.py`
+makes machine code of the PTX.
 
 How the real one differs: nvcc compiles ahead of time, for each architecture, into the library's
-fatbin; here NVVM compiles on first launch, as PyTorch's own jiterator and NNC do with NVRTC.
+fatbin. Here NVVM compiles on first launch, as PyTorch's own jiterator and NNC do with NVRTC.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def launch_on_numba_simulator(kernel: Kernel, grid: Any, block: Any, args: tuple
     """Run `kernel` to its end on numba's simulator; arrays are numpy arrays over the simulated
     memory.
 
-    They are handed over as arrays of the device: numba would copy numpy arrays, each for itself,
-    and of two arguments that share memory the later copy would win.
+    They are wrapped as arrays of the device. numba would copy plain numpy arrays to its device and
+    back, each separately: of two arguments that share memory, the last copied back would win.
     """
     from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
 
@@ -41,7 +42,7 @@ def launch_on_numba_simulator(kernel: Kernel, grid: Any, block: Any, args: tuple
 
 
 def compiled(kernel: Kernel) -> Any:
-    """What numba's simulator runs for `kernel`."""
+    """The object of numba's simulator that runs `kernel`, made on first use."""
     found = _kernels.get(kernel)
     if found is None:
         from numba import cuda
@@ -57,40 +58,40 @@ def compile_ptx(
     fastmath: bool = False,
     lineinfo: bool = False,
 ) -> str:
-    """The PTX of `kernel` for numba's `types` and compute capability `cc`; no GPU is asked for
-    anything.
+    """The PTX of `kernel` for arguments of numba's `types` and compute capability `cc`. Needs no
+    GPU.
     """
     from numba import cuda
     from numba.cuda import dispatcher
     from numba.cuda.core.compiler_lock import global_compiler_lock
 
     with global_compiler_lock:
-        asked = dispatcher.get_current_device
+        original = dispatcher.get_current_device
         try:
-            # For device functions numba asks the current device, even where it has been told what
-            # to compile for.
+            # for device functions numba asks the current device for its compute capability, though
+            # `cc` is given
             dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
-            how: Any = {
+            options: Any = {
                 "fastmath": fastmath,
                 "lineinfo": lineinfo,
                 "launch_bounds": getattr(kernel, "launch_bounds", None),
             }
-            text, _ = cuda.compile_ptx(bound_function(kernel, lineinfo), types, cc=cc, **how)
+            text, _ = cuda.compile_ptx(bound_function(kernel, lineinfo), types, cc=cc, **options)
         finally:
-            dispatcher.get_current_device = asked
+            dispatcher.get_current_device = original
     return str(text)
 
 
 def bound_function(instance: DeviceFunction, lineinfo: bool = False) -> Any:
-    """The Python function of `instance` with every name it mentions meaning what numba.cuda can
-    compile.
+    """The Python function of `instance`, with new globals: every name in it stands for an object
+    that numba.cuda can compile or simulate.
     """
     from numba import cuda
 
     scope: dict[str, Any] = {"__builtins__": __builtins__, "__name__": instance.function.__module__}
     for name in instance.names():
         value = instance.meaning(name)
-        if isinstance(value, Choice):
+        if isinstance(value, Choice):  # first: it may choose a device function or an intrinsic
             value = value.elsewhere if _simulated() else value.gpu
         if isinstance(value, DeviceFunction):
             value = _device_function(value, lineinfo)
@@ -104,6 +105,7 @@ def bound_function(instance: DeviceFunction, lineinfo: bool = False) -> Any:
 
         scope["math"] = DeviceMath()
     function: Any = instance.function
+    # names that the function has from an enclosing function come as cells, not from its globals
     cells = tuple(types.CellType(scope[n]) for n in function.__code__.co_freevars)
     return types.FunctionType(
         function.__code__, scope, function.__name__, function.__defaults__, cells
@@ -111,24 +113,25 @@ def bound_function(instance: DeviceFunction, lineinfo: bool = False) -> Any:
 
 
 def _device_function(instance: DeviceFunction, lineinfo: bool) -> Any:
+    """`instance` as a device function of numba, made once for all kernels that call it."""
     found = _functions.get((instance, lineinfo))
     if found is None:
         from numba import cuda
 
         function = bound_function(instance, lineinfo)
-        early = lineinfo or _simulated() or _shares_memory(function)
-        how = {"inline": "always"} if early else {"forceinline": True}
-        found = _functions[instance, lineinfo] = cuda.jit(function, device=True, **how)
+        inline = lineinfo or _simulated() or _shares_memory(function)
+        options = {"inline": "always"} if inline else {"forceinline": True}
+        found = _functions[instance, lineinfo] = cuda.jit(function, device=True, **options)
     return found
 
 
 def _shares_memory(function: Any) -> bool:
-    """Whether a device function has shared memory, itself or in what it calls.
+    """Whether a device function has shared memory, itself or in a function that it calls.
 
-    Such a function is put into its callers before types are inferred, and so is each that is to
-    show its lines. Others are compiled once for all callers, which is quicker, and left to NVVM to
-    inline. But numba counts the shared arrays of each function from 1 on, and NVVM refuses two of
-    one name.
+    numba itself inlines such a function into its callers, before it infers types: it numbers the
+    shared arrays of each function from 1 on, and NVVM refuses two arrays of one name. The same goes
+    for functions whose lines are wanted (`lineinfo`). All others are compiled once for all callers,
+    which is faster, and NVVM inlines them.
     """
     called = function.__globals__.values()
     return "shared" in function.__code__.co_names or any(
@@ -137,10 +140,10 @@ def _shares_memory(function: Any) -> bool:
 
 
 class _KernelContext:
-    """`cuda` in a device function on numba's simulator: that of the kernel which runs.
+    """`cuda` in a device function on numba's simulator: it stands for that of the running kernel.
 
-    numba would exchange the function's global for the time of each call, and the first of several
-    threads to leave the function would take it away from the others.
+    numba itself would set the function's global `cuda` for the time of each call. Then the first of
+    several threads to return from the function would take it away from the others.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -150,6 +153,7 @@ class _KernelContext:
 
 
 def _simulated() -> bool:
+    """Whether numba in this process is its own simulator."""
     from numba import config
 
     return bool(getattr(config, "ENABLE_CUDASIM", False))

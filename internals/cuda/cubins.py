@@ -1,14 +1,15 @@
-"""A kernel as machine code for one kind of GPU (a *cubin*), compiled once and kept on disk.
+"""Compiles a kernel to machine code for one kind of GPU (a *cubin*), once, and keeps it on disk.
 
-numba and NVVM make PTX of the kernel, and `ptxas` machine code of that: the one in nvJitLink, which
-comes with NVVM, as a driver may be too old for NVVM's PTX. That takes some tenths of a second, and
-the imports a second more; a process that finds its kernels on disk needs none of them. The files
-lie beside those of the CPU's kernels (`internals/machine_code/cache.py`), are looked at as
-carefully before they are run, and made anew when they are damaged.
+numba and NVVM make PTX of the kernel, and `ptxas` makes machine code of the PTX. It is the `ptxas`
+in nvJitLink, which comes with NVVM; the driver has one too, but may be too old for NVVM's PTX.
+Compiling takes some tenths of a second, and the imports a second more; a process that finds its
+kernels on disk needs neither. The files lie beside those of the CPU's kernels
+(`internals/machine_code/cache.py`). They are checked as carefully before they run, and compiled
+anew if they are damaged.
 
-The key under which a cubin is kept says all it depends on: the source of the kernel and of all that
-it calls, what the templates were bound to, the types of the arguments, the compute capability, and
-what compiles, in which version.
+The key of a cubin covers everything it depends on: the source of the kernel and of all functions
+that it calls, the values of template parameters, the types of the arguments, the compute
+capability, and the versions of the compilers.
 
 How the real one differs: `nvcc` puts cubins for several architectures into the library; Triton
 keeps those of its kernels in ~/.triton/cache.
@@ -34,13 +35,16 @@ if TYPE_CHECKING:
     from .language import Kernel
 
 KIND = "cubin"
-FOR_A_GPU = b"\x7fELF", b"\xbe\x00"  # of an ELF file bytes 0 to 3, and 18 and 19 (EM_CUDA)
-HOW = ("compiled", "cubins", "ptx_compiler", "assert_fail")  # beside the kernel's own code
+FOR_A_GPU = b"\x7fELF", b"\xbe\x00"  # bytes 0-3 of an ELF file, and its machine, 18-19 (EM_CUDA)
+# modules of this package whose text is in the key: they decide what is compiled, and how
+HOW = ("compiled", "cubins", "ptx_compiler", "assert_fail")
 COMPILERS = ("numba-cuda", "llvmlite", "cuda-core", "nvidia-nvvm", "nvidia-nvjitlink")
 
 
 def cubin(kernel: Kernel, args: tuple[Any, ...], cc: tuple[int, int]) -> tuple[str, bytes]:
-    """Name and machine code of `kernel` for arguments like `args`: from the disk, or compiled."""
+    """The mangled name and the machine code of `kernel` for arguments like `args` and compute
+    capability `cc`, from the disk or compiled.
+    """
     key = key_of(kernel, args, cc)
     found = _stored(key) if key else None
     if found is None:
@@ -52,7 +56,8 @@ def cubin(kernel: Kernel, args: tuple[Any, ...], cc: tuple[int, int]) -> tuple[s
 
 
 def key_of(kernel: Kernel, args: tuple[Any, ...], cc: tuple[int, int]) -> str:
-    """The name in the cache; empty for a kernel in which an object has no text to be known by."""
+    """The key in the cache; empty for a kernel that must not be cached."""
+    # a repr with an address names an object of this process: in another one it means nothing
     about = description(kernel)
     if " at 0x" in about:
         return ""
@@ -61,27 +66,30 @@ def key_of(kernel: Kernel, args: tuple[Any, ...], cc: tuple[int, int]) -> str:
 
 @once
 def versions() -> str:
-    """What makes a cubin, and how it is told to."""
+    """A digest of the modules in `HOW`, and of the versions of Python and of the compilers."""
     how = [Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8") for name in HOW]
     return digest(*how, str(sys.version_info[:2]), *map(_version, COMPILERS))
 
 
 def _version(package: str) -> str:
-    """Of a library of NVIDIA's that did not come as a package: which file it is."""
+    """The version of a package; for a library of NVIDIA's that was not installed as a package, the
+    path, size and time of its file.
+    """
     try:
         return f"{package} {version(package)}"
     except PackageNotFoundError:
         name = package.removeprefix("nvidia-")
     try:
         pathfinder = importlib.import_module("cuda.pathfinder")
+        # the name that pathfinder knows is nvJitLink
         path = Path(pathfinder.load_nvidia_dynamic_lib(name.replace("jitl", "JitL")).abs_path)
         return f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}"
-    except Exception as error:  # it is missing, and what is on disk is of use all the same
+    except Exception as error:  # it is missing, but a cubin on disk can be used without it
         return f"{name} {type(error).__name__}"
 
 
 def _type(value: object) -> str:
-    """`type_name`, with the names of a NamedTuple."""
+    """The `type_name` of an argument; for a tuple with its class, and a NamedTuple's fields."""
     if isinstance(value, tuple):
         kind = f"{type(value).__qualname__}{getattr(value, '_fields', '')}"
         return f"{kind}({', '.join(map(_type, value))})"
@@ -89,6 +97,9 @@ def _type(value: object) -> str:
 
 
 def _stored(key: str) -> tuple[str, bytes] | None:
+    """The name and the machine code on disk; None if there is none, or if it is damaged. A file has
+    the name in its first line, then the cubin.
+    """
     found = cache.read(key, KIND)
     if found is None:
         return None
@@ -100,6 +111,9 @@ def _stored(key: str) -> tuple[str, bytes] | None:
 
 
 def _compile(kernel: Kernel, args: tuple[Any, ...], cc: tuple[int, int]) -> tuple[str, bytes]:
+    """Compile `kernel` to PTX and link that into a cubin. Returns its name in there, and the
+    cubin.
+    """
     core: Any = importlib.import_module("cuda.core")
     from .compiled import compile_ptx
     from .ptx_compiler import numba_type
@@ -107,7 +121,7 @@ def _compile(kernel: Kernel, args: tuple[Any, ...], cc: tuple[int, int]) -> tupl
     types = tuple([numba_type(a if hasattr(a, "_fields") else type_name(a)) for a in args])
     text = compile_ptx(kernel, types, cc)
     (name,) = re.findall(r"\.entry\s+([\w$]+)", text)
-    arch = re.findall(r"\.target\s+(\w+)", text)[0]  # the nearest that NVVM knows
+    arch = re.findall(r"\.target\s+(\w+)", text)[0]  # the architecture that NVVM chose for `cc`
     linker = core.Linker(
         core.ObjectCode.from_ptx(text.encode()), options=core.LinkerOptions(arch=arch)
     )

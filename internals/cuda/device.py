@@ -1,17 +1,16 @@
-"""Which device is current, what it is, and waiting for it (`torch/cuda/__init__.py`).
+"""The current device: choosing it, its properties, and waiting for it (`torch/cuda/__init__.py`).
 
     with torch.cuda.device(1):
         x = torch.zeros(3, device="cuda")        # on cuda:1
 
-Nothing is initialised before something needs a device; then the real GPU is taken, or the simulator
-if that was asked for (`backend.py`). `is_available()` is about real GPUs only: a program that asks
-it, to decide where to run, runs on the CPU where there is none, also when there is a simulated
-device for whoever names it.
+CUDA is initialised when something first needs a device: the real GPU, or the simulator if you chose
+that (`backend.py`). `is_available()` is about real GPUs only. So a program that asks it where to
+run takes the CPU if there is no GPU, even if there is a simulated device.
 
 `is_available()` and `device_count()` ask NVML (`nvml.py`), so that a process can still fork
 afterwards.
 
-How the real one differs: NVIDIA's management library also tells temperatures, clocks and power.
+How the real one differs: it also asks NVML for temperatures, clocks and power.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
 
 
 class device:
-    """Within: `device`, an index, a string or a `torch.device`, is the current one. None and
-    negative ones change nothing.
+    """Makes `device` the current one inside a `with` block: an index, a string or a `torch.device`.
+    None and negative indices change nothing.
     """
 
     def __init__(self, device: DeviceLike | None) -> None:
@@ -44,8 +43,8 @@ class device:
 
 
 class device_of(device):
-    """Within: the device of a tensor or storage is the current one. One on the CPU changes
-    nothing.
+    """Makes the device of a tensor or storage the current one inside a `with` block. The CPU
+    changes nothing.
     """
 
     def __init__(self, obj: Any) -> None:
@@ -71,26 +70,26 @@ def is_initialized() -> bool:
 
 
 def init() -> None:
-    """Initialise CUDA, which everything else does by itself. Raises AssertionError where there is
-    none.
+    """Initialise CUDA. Never needed: everything else does so by itself. Raises AssertionError if
+    there is no GPU.
     """
     backend.driver()
 
 
 def device_count() -> int:
-    """How many devices there are, simulated ones included."""
+    """The number of devices, simulated ones included. Does not initialise CUDA."""
     return backend.device_count()
 
 
 def current_device() -> int:
-    """The index of the current device."""
+    """The index of the current device. Initialises CUDA."""
     backend.driver()
     return backend.current_device()
 
 
 def set_device(device: DeviceLike) -> None:
-    """Make `device` the current one; a negative index changes nothing. Raises CudaError for one
-    that is not there.
+    """Make `device` the current one; a negative index changes nothing. Raises CudaError if there
+    is no such device.
     """
     index = device_index(device)
     if index >= 0:
@@ -98,7 +97,7 @@ def set_device(device: DeviceLike) -> None:
 
 
 def synchronize(device: DeviceLike | None = None) -> None:
-    """Wait until everything queued on the device is done. Raises CudaError for work that failed."""
+    """Wait until all work queued on the device is done. Raises CudaError if some of it failed."""
     index = device_index(device, optional=True)
     if index < 0:
         index = backend.current_device()
@@ -107,7 +106,7 @@ def synchronize(device: DeviceLike | None = None) -> None:
 
 
 def get_device_properties(device: DeviceLike | None = None) -> DeviceProperties:
-    """What is known of a device. Raises AssertionError for one that is not there."""
+    """The properties of a device. Raises AssertionError if there is no such device."""
     driver = backend.driver()
     return driver.properties(_valid(device_index(device, optional=True), "Invalid device id"))
 
@@ -117,20 +116,22 @@ def get_device_name(device: DeviceLike | None = None) -> str:
 
 
 def get_device_capability(device: DeviceLike | None = None) -> tuple[int, int]:
-    """The major and minor version of what the device can do, its compute capability."""
+    """The device's compute capability: the major and minor version of its instruction set."""
     properties = get_device_properties(device)
     return properties.major, properties.minor
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """False: this package has no `bfloat16`, whatever the GPU has. Programs that ask take `float16`
-    instead.
+    """Always False: this package has no `bfloat16`, whatever the GPU has. A program that asks can
+    take `float16` instead.
     """
     return False
 
 
 def can_device_access_peer(device: DeviceLike, peer_device: int) -> bool:
-    """Whether one device can read the memory of the other."""
+    """Whether `device` can access the memory of `peer_device` directly. Raises AssertionError if
+    there is no such device.
+    """
     driver = backend.driver()
     index = _valid(device_index(device, optional=True), "Invalid device id")
     return driver.can_access_peer(
@@ -139,13 +140,14 @@ def can_device_access_peer(device: DeviceLike, peer_device: int) -> bool:
 
 
 def device_index(device: DeviceLike | None, optional: bool = False) -> int:
-    """The index that `device` means. None, and a cuda device without an index, mean the current one
-    if that is `optional`.
+    """The index of `device`. With `optional`, None and a cuda device without an index mean the
+    current one.
 
-    Raises ValueError for a device that is not a GPU, or has no index and should.
+    Raises ValueError for a device that is not a GPU, or without an index unless `optional`;
+    TypeError for another type.
     """
     where = device
-    if isinstance(where, _context):
+    if isinstance(where, _context):  # the context manager of this module, used as a device
         return where.idx
     if isinstance(where, str):
         where = Device(where)
@@ -169,8 +171,8 @@ def device_index(device: DeviceLike | None, optional: bool = False) -> int:
 
 
 def exchange_device(index: int) -> int:
-    """Make `index` the current device and return the one before; for a negative one nothing
-    happens, and -1 is returned.
+    """Make `index` the current device and return the previous one. For a negative index, does
+    nothing and returns -1.
     """
     if index < 0:
         return -1
@@ -180,9 +182,10 @@ def exchange_device(index: int) -> int:
 
 
 def _valid(index: int, message: str) -> int:
+    """`index`. Raises an AssertionError with `message` if there is no such device."""
     if not 0 <= index < backend.driver().device_count():
         raise AssertionError(message)
     return index
 
 
-_context = device  # in functions that have an argument of the same name
+_context = device  # the class, for functions that have an argument of the same name

@@ -1,11 +1,11 @@
-"""`DeviceArray`: what a kernel is given for a tensor, an address with sizes and strides
+"""`DeviceArray`: the form in which a kernel gets a tensor, an address with sizes and strides
 (`PackedTensorAccessor`).
 
-Most kernels of this package take `flat(t)`, the run of elements from the tensor's first on, and do
-the arithmetic of strides themselves, as CUDA C does with a pointer. A tensor handed over as it is
-becomes an array with all its dimensions.
+Most kernels of this package take `flat(t)`, all elements of memory from the tensor's first one on,
+and compute with strides themselves, as CUDA C does with a pointer. A tensor passed directly becomes
+an array with all its dimensions (`whole`).
 
-How the real one differs: kernels take raw pointers, and `PackedTensorAccessor64` where indices are
+How the real one differs: kernels take raw pointers, or a `PackedTensorAccessor64` where indices are
 more readable; an `OffsetCalculator` divides by sizes with precomputed magic numbers.
 """
 
@@ -29,9 +29,9 @@ class DeviceArray:
     """Memory of device `device` as an array. `pointer` is the address of the first element; strides
     are in elements.
 
-    `owner` keeps the memory until the launch is queued: in `kernel[...](flat(a.contiguous()),
-    flat(b.contiguous()))` nobody else holds the first copy while the second is made. After that the
-    order of the stream protects it (`queued`).
+    `owner` keeps the memory alive until the launch is queued: in `kernel[...](flat(a.contiguous()),
+    flat(b.contiguous()))` there is no other reference to the first copy while the second is made.
+    Afterwards the order of work on the stream protects the memory (`queued`).
     """
 
     pointer: int
@@ -42,22 +42,23 @@ class DeviceArray:
     owner: Any = field(default=None, compare=False, repr=False)
 
     def queued(self) -> DeviceArray:
-        """The same without an owner, for a launch that is on its stream."""
+        """The same array without an owner, for a launch that has been queued."""
         return self if self.owner is None else replace(self, owner=None)
 
     @property
     def nbytes(self) -> int:
-        """From the first byte to behind the last one it reaches."""
+        """The bytes from the first element to the end of the last one, gaps included."""
         if not prod(self.sizes):
             return 0
+        # the last element has index n - 1 in every dimension
         return (
             1 + sum((n - 1) * s for n, s in zip(self.sizes, self.strides))
         ) * self.dtype.itemsize
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """How numba, CuPy and PyTorch take each other's arrays (version 3; strides in bytes, None
-        for row-major).
+        """The dict by which numba, CuPy and PyTorch take each other's arrays (version 3): strides
+        are in bytes, None means row-major.
         """
         n = self.dtype.itemsize
         # numba compiles better code for what it knows to be dense
@@ -72,7 +73,7 @@ class DeviceArray:
 
 
 def flat(t: Any) -> DeviceArray:
-    """The elements from the tensor's first one to the end of its storage, one after the other."""
+    """All elements from the tensor's first one to the end of its storage, as a vector."""
     g, storage = t._geometry, t._storage
     count = storage._nbytes // g.dtype.itemsize - t._offset
     return DeviceArray(
@@ -89,6 +90,7 @@ def whole(t: Any) -> DeviceArray:
 
 
 def _index(where: device) -> int:
+    """The index of a GPU. Raises RuntimeError for another device."""
     if where.type != "cuda" or where.index is None:
         raise RuntimeError(
             corrected(
@@ -101,12 +103,12 @@ def _index(where: device) -> int:
 
 
 def type_name(value: object) -> str:
-    """How the type of a kernel's argument is written: "int64", "float32[::1]", "float32[:,:]",
-    "(int64, int64)".
+    """numba's name for the type of a kernel's argument: "int64", "float32[::1]", "float32[:,:]",
+    "(int64, int64)". In an array's name, `::1` marks a contiguous last dimension.
 
-    `value` is a type or an example. Raises TypeError for what a kernel cannot take.
+    `value` is a type or an example. Raises TypeError for anything that a kernel cannot take.
     """
-    if isinstance(value, str):
+    if isinstance(value, str):  # one dimension means a contiguous array, as from `flat`
         return value.replace(" ", "").replace("[:]", "[::1]")
     if isinstance(value, tuple):
         return f"({', '.join(type_name(v) for v in value)}{',' if len(value) == 1 else ''})"
@@ -126,8 +128,8 @@ def type_name(value: object) -> str:
 
 
 def _array_name(value: Any) -> str:
-    """The type that a launch gives to an array: its dtype and how many dimensions it has, `::1`
-    where it is contiguous.
+    """The type name of an array: its dtype and a `:` for each dimension, with `::1` as the last one
+    if the array is contiguous.
     """
     if isinstance(value, DeviceArray):
         sizes, strides, name = value.sizes, value.strides, value.dtype.name
@@ -139,6 +141,7 @@ def _array_name(value: Any) -> str:
         )
     else:
         sizes, strides, name = tuple(value.shape), tuple(value.stride()), value.dtype.name
+    # contiguous: from the last dimension on, each stride is the product of the sizes behind it
     step, dense = 1, True
     for n, s in zip(reversed(sizes), reversed(strides)):
         dense, step = dense and (n == 1 or s == step), step * n

@@ -1,13 +1,13 @@
-"""Are all tensors of a call on one device? (`RegisterCUDA.cpp`, generated;
+"""Checks that all tensors of a call are on one device (`RegisterCUDA.cpp`, generated;
 `aten/src/ATen/core/op_registration/adaption.cpp`).
 
-The wrapper around each kernel of the CUDA key asks before it calls the kernel. Operators that are
+A wrapper around each kernel of the CUDA key checks before it calls the kernel. Operators that are
 made of a `TensorIterator` are left out (`device_check: NoCheck` in native_functions.yaml): the
-iterator asks by itself, and lets a 0-d tensor of the CPU pass as if it were a number. A few others
-accept more, and look for themselves: indices may be on the CPU.
+iterator checks by itself, and accepts a 0-d tensor of the CPU like a number. A few operators have
+rules of their own (`SPECIAL`): indices, for instance, may be on the CPU.
 
 How the real one differs: the wrapper also makes the tensors' device the current one; here launches
-and allocations name theirs.
+and allocations name their device.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from internals.core.tensor_impl import TensorImpl
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
-# One kernel here that is another operator in PyTorch: the name its message has, and what its
-# arguments are called there.
+# A kernel here that is another operator in PyTorch: the method's name in the message there, and the
+# names of its arguments.
 KNOWN_AS = {"embedding": ("wrapper_CUDA__index_select", {"weight": "self", "indices": "index"})}
 
 
 def checked(op: OperatorHandle, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """`kernel` behind the check. The kernel itself where there is nothing to compare."""
+    """`kernel` with the check before it; `kernel` itself if there is nothing to check."""
     name = base_name(op)
     special = SPECIAL.get(name)
     if special is None and (is_iterated(op) or not takes_several(op)):
@@ -48,7 +48,7 @@ def checked(op: OperatorHandle, kernel: Callable[..., Any]) -> Callable[..., Any
 
 
 def check_before_fallback(op: OperatorHandle, args: tuple[Any, ...]) -> None:
-    """The check that `op`'s own kernel would make, were there one. Raises RuntimeError."""
+    """The check that a CUDA kernel of `op` would have before it. Raises RuntimeError."""
     name = base_name(op)
     if name in SPECIAL:
         SPECIAL[name](*args)
@@ -59,15 +59,15 @@ def check_before_fallback(op: OperatorHandle, args: tuple[Any, ...]) -> None:
 
 
 def is_iterated(op: OperatorHandle) -> bool:
-    """Whether a `TensorIterator` asks by itself."""
+    """Whether the operator's `TensorIterator` checks by itself."""
     name = op.schema.full_name.removeprefix("aten::")
     is_loop = name in POINTWISE or name in REDUCTION
     return name in NO_DEVICE_CHECK or (is_loop and not name.endswith("_backward"))
 
 
 def check(op: OperatorHandle, args: tuple[Any, ...]) -> None:
-    """Raises RuntimeError, in PyTorch's words, at the first tensor that is not where the first one
-    is; `out` comes first.
+    """Compares each tensor's device with that of the first tensor, where `out` comes first. Raises
+    RuntimeError, in PyTorch's words, for one that differs.
     """
     common = None
     for i in order(op):
@@ -76,7 +76,7 @@ def check(op: OperatorHandle, args: tuple[Any, ...]) -> None:
                 continue
             where = t._geometry.device
             common = common or where
-            if where is not common:
+            if where is not common:  # devices are interned: equal ones are the same object
                 method, names = KNOWN_AS.get(base_name(op), (method_name(op), {}))
                 name = op.schema.arguments[i].name
                 raise RuntimeError(
@@ -88,8 +88,9 @@ def check(op: OperatorHandle, args: tuple[Any, ...]) -> None:
 
 @cache
 def order(op: OperatorHandle) -> list[int]:
-    """The numbers of its arguments, as they are looked at."""
+    """The indices of the arguments in the order of the check: `out` first, then as written."""
     arguments = op.schema.arguments
+    # False sorts before True, and sorting is stable
     return sorted(
         range(len(arguments)), key=lambda i: not (arguments[i].is_write and arguments[i].kwarg_only)
     )
@@ -98,8 +99,8 @@ def order(op: OperatorHandle) -> list[int]:
 def check_indices(
     self: Tensor, indices: Sequence[Tensor | None], values: Tensor | None = None, *rest: Any
 ) -> None:
-    """Indices may be on the CPU, and so may the one value of a 0-d tensor. Raises RuntimeError for
-    other differences.
+    """Accepts indices on the CPU, and a 0-d tensor of the CPU as the values. Raises RuntimeError
+    for other differences.
     """
     for index in indices:
         if index is not None and index.device is not CPU and index.device is not self.device:
@@ -123,7 +124,7 @@ def check_mask(self: Tensor, mask: Tensor, *rest: Any) -> None:
 
 
 def check_convolution(input: Tensor, weight: Tensor, bias: Tensor | None, *rest: Any) -> None:
-    """Weight and bias must be where the input is, and as it is
+    """Raises RuntimeError if weight or bias is not on the input's device
     (`check_input_same_type_as_parameters`).
     """
     for name, t in (("weight", weight), ("bias", bias)):
@@ -140,15 +141,15 @@ def check_convolution(input: Tensor, weight: Tensor, bias: Tensor | None, *rest:
 
 
 def check_probabilities(self: Tensor, p: float | Tensor | None = None, *rest: Any) -> None:
-    """Probabilities on the CPU are moved to the numbers to be drawn, those on a GPU are not. Raises
-    RuntimeError for them.
+    """Accepts a tensor of probabilities on the CPU, which the operator copies to the device. Raises
+    RuntimeError for one on another GPU.
     """
     if isinstance(p, TensorImpl) and p.device is not CPU:
         common_device([self, p], self)
 
 
 def _c_name(t: Tensor) -> str:
-    """What PyTorch calls the tensor's type: `torch.cuda.FloatTensor`."""
+    """PyTorch's name for the tensor's type, such as `torch.cuda.FloatTensor`."""
     return t.type().replace("internals.", "torch.")
 
 
@@ -163,11 +164,11 @@ SPECIAL: dict[str, Callable[..., None]] = {
 
 
 def method_name(op: OperatorHandle) -> str:
-    """What the generated wrapper is called: `wrapper_CUDA_mm_out_out`,
+    """The name of PyTorch's generated wrapper: `wrapper_CUDA_mm_out_out`,
     `wrapper_CUDA_out_index_select_out`.
 
-    A structured kernel's has the overload at its end, another one's before the name (`native.name`,
-    `cpp.name` of torchgen).
+    The overload is at the end for structured kernels, and before the name for others
+    (`native.name`, `cpp.name` of torchgen).
     """
     schema = op.schema
     name = f"{schema.name}{'_out' if schema.is_out else ''}"
@@ -177,17 +178,18 @@ def method_name(op: OperatorHandle) -> str:
 
 
 def base_name(op: OperatorHandle) -> str:
-    """The operator's name without overload and without the mark of in-place twins."""
+    """The operator's name without overload and without the final `_` of in-place operators."""
     name = op.schema.name
     return name if name.startswith("__") else name.rstrip("_")
 
 
 def takes_several(op: OperatorHandle) -> bool:
+    """Whether the operator takes more than one tensor, or a list of them."""
     arguments = [a for a in op.schema.arguments if a.type.base == "Tensor"]
     return len(arguments) > 1 or any(a.type.is_list for a in arguments)
 
 
 def tensors_of(args: tuple[Any, ...]) -> list[Any]:
-    """All tensors among the arguments, those in lists too."""
+    """All tensors among the arguments, including those in lists."""
     flat = [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,))]
     return [t for t in flat if isinstance(t, TensorImpl)]

@@ -1,8 +1,8 @@
-"""What a CUDA backend needs from a device, and nothing more (`cuda.h`, the driver API;
-`c10/cuda/CUDAFunctions.h`).
+"""The interface of a device runtime: all that this CUDA backend needs from a device (`cuda.h`, the
+driver API; `c10/cuda/CUDAFunctions.h`).
 
 A `Driver` has memory to give out, streams to queue work on, and events to wait for. There are two:
-`gpu_driver.GpuDriver` asks a real GPU through numba.cuda, and `simulator.driver.SimulatedDriver`
+`gpu_driver.GpuDriver` calls NVIDIA's driver for a real GPU, and `simulator.driver.SimulatedDriver`
 does the same things on the CPU, deferred and with modelled times. Everything above (the caching
 allocator, tensors, streams, kernels) is written against this class and cannot tell which of the two
 it has, except by `simulated`.
@@ -11,8 +11,7 @@ Pointers and stream handles are ints; stream 0 is the default stream of a device
 `launch`, `copy`, `memset`, `record_event` and `stream_wait_event` return before it is done.
 
 How the real one differs: PyTorch calls the CUDA runtime (`cudaMalloc`, `cudaLaunchKernel`), which
-sits on the driver and keeps a current device per thread; here every call says which device it
-means.
+is built on the driver and keeps a current device per thread; here every call names its device.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ class AcceleratorError(RuntimeError):
     """A CUDA call or a kernel failed."""
 
 
-CudaError = AcceleratorError  # as it is called here, where there is one kind of accelerator
+CudaError = AcceleratorError  # the shorter name, used in this package
 
 
 class IllegalMemoryAccess(CudaError):
-    """A kernel touched memory that is not there."""
+    """A kernel accessed an address that is not in any allocated memory."""
 
 
 class DeviceOutOfMemory(CudaError):
@@ -49,7 +48,7 @@ class DeviceOutOfMemory(CudaError):
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """What is known of a device (`cudaDeviceProp`). `repr` is that of
+    """The properties of a device (`cudaDeviceProp`); memory is in bytes. The `repr` is that of
     `torch.cuda.get_device_properties`.
     """
 
@@ -90,7 +89,7 @@ class DriverEvent(ABC):
 
     @abstractmethod
     def synchronize(self) -> None:
-        """Wait until it has. Raises CudaError if work before it failed."""
+        """Wait until the device has passed the mark. Raises CudaError if work before it failed."""
 
     @abstractmethod
     def elapsed_ms(self, later: DriverEvent) -> float:
@@ -101,7 +100,7 @@ class DriverEvent(ABC):
     @property
     @abstractmethod
     def handle(self) -> int:
-        """What `torch.cuda.Event.cuda_event` shows."""
+        """The number that `torch.cuda.Event.cuda_event` shows."""
 
 
 class Driver(ABC):
@@ -125,7 +124,9 @@ class Driver(ABC):
 
     @abstractmethod
     def malloc(self, device: int, nbytes: int) -> int:
-        """`nbytes` (at least 1) of device memory (`cudaMalloc`). Raises DeviceOutOfMemory."""
+        """The address of `nbytes` (at least 1) of new device memory (`cudaMalloc`). Raises
+        DeviceOutOfMemory.
+        """
 
     @abstractmethod
     def free(self, device: int, pointer: int) -> None:
@@ -139,8 +140,8 @@ class Driver(ABC):
 
     @abstractmethod
     def host_alloc(self, nbytes: int) -> int:
-        """Page-locked host memory, which the copy engines can reach by themselves
-        (`cudaHostAlloc`).
+        """The address of new page-locked host memory, which the copy engines can access by
+        themselves (`cudaHostAlloc`).
         """
 
     @abstractmethod
@@ -153,15 +154,17 @@ class Driver(ABC):
 
     @abstractmethod
     def device_of(self, pointer: int) -> int:
-        """The device whose memory `pointer` is an address of (`cudaPointerGetAttributes`). Raises
-        CudaError for others.
+        """The index of the device in whose memory `pointer` lies (`cudaPointerGetAttributes`).
+        Raises CudaError if it lies in none.
         """
 
     # Streams and work
 
     @abstractmethod
     def create_stream(self, device: int, priority: int = 0) -> int:
-        """A new stream, which does not wait for the default stream (`cudaStreamNonBlocking`)."""
+        """The handle of a new stream that does not wait for the default stream
+        (`cudaStreamNonBlocking`).
+        """
 
     @abstractmethod
     def destroy_stream(self, device: int, stream: int) -> None: ...
@@ -173,23 +176,22 @@ class Driver(ABC):
         """Queue a kernel. `args`: DeviceArrays, numbers, tuples of ints."""
 
     def launch_again(self, again: Repeated, tensors: list[Any], numbers: tuple[Any, ...]) -> None:
-        """The same on the current stream, for a launch of which a driver may keep what it has ready
-        (`launch.py`).
+        """Queue a repeated launch on the current stream. A driver may keep what it has prepared in
+        `again.call` (`launch.py`).
         """
         again.in_full(tensors, numbers)
 
     @abstractmethod
     def copy(self, device: int, stream: int, dst: int, src: int, nbytes: int, kind: str) -> None:
-        """Queue a copy of bytes (`cudaMemcpyAsync`); `kind` is "h2d", "d2h" or "d2d", also between
-        devices.
+        """Queue a copy of bytes (`cudaMemcpyAsync`); `kind` is "h2d" (host to device), "d2h" or
+        "d2d", which may be between two devices.
 
-        The host goes on at once if its side is page-locked; otherwise it waits until the bytes are
-        over.
+        Returns at once if the host's memory is page-locked; otherwise waits until the copy is done.
         """
 
     @abstractmethod
     def memset(self, device: int, stream: int, pointer: int, byte: int, nbytes: int) -> None:
-        """Queue setting bytes (`cudaMemsetAsync`)."""
+        """Queue setting `nbytes` bytes to `byte` (`cudaMemsetAsync`)."""
 
     @abstractmethod
     def record_event(self, device: int, stream: int, timing: bool = False) -> DriverEvent:
@@ -197,11 +199,11 @@ class Driver(ABC):
 
     @abstractmethod
     def stream_wait_event(self, device: int, stream: int, event: DriverEvent) -> None:
-        """What is queued on the stream from now on starts only after `event`
-        (`cudaStreamWaitEvent`).
+        """Let work queued on the stream from now on start only after `event`, which may be of
+        another stream (`cudaStreamWaitEvent`). The host does not wait.
         """
 
-    # Waiting. Each raises CudaError for what failed since the last time.
+    # Waiting. Each raises CudaError if work has failed since the last call.
 
     @abstractmethod
     def query_stream(self, device: int, stream: int) -> bool:
@@ -217,12 +219,12 @@ class Driver(ABC):
 
     @abstractmethod
     def start_recording(self, recorder: Callable[[Activity], None]) -> None:
-        """From now on tell `recorder` of every piece of work that is queued, once its times are
+        """From now on call `recorder` with every piece of work that is queued, once its times are
         known (`activity.py`).
         """
 
     @abstractmethod
     def stop_recording(self) -> None:
-        """Wait for all devices, tell of what is left, and stop. Raises CudaError for work that
+        """Wait for all devices, report the remaining work, and stop. Raises CudaError if work
         failed.
         """

@@ -1,15 +1,14 @@
-"""What runs when an operator has no CUDA kernel: the CPU's, on copies
+"""Runs an operator without a CUDA kernel on the CPU, on copies of its arguments
 (`aten/src/ATen/native/CPUFallback.cpp`).
 
-The arguments are copied to the host, the operator runs there, and its results are copied to the
-device again; an argument that the operator writes to gets its new elements back. It is slow, as
-each copy waits for everything before it, and it is never silent: `viz.dispatch` shows it as a step
-of its own, `fallbacks()` counts it, and `allow_fallback(False)` or INTERNALS_CUDA_FALLBACK=error
-makes it an error.
+The arguments are copied to the host, the operator runs there, and its results are copied back to
+the device, also into arguments that it wrote to. This is slow, as each copy waits for all work
+before it, and never silent: `viz.dispatch` shows it as a step of its own, `fallbacks()` counts it,
+and `allow_fallback(False)` or INTERNALS_CUDA_FALLBACK=error makes it an error.
 
-There are two ways in. The dispatcher calls `cpu_fallback` where an operator has no CUDA kernel. One
-that has a kernel may meet arguments that it was not written for, such as complex numbers, which no
-kernel of this package computes with: it raises `NoKernel`.
+There are two ways here. The dispatcher calls `cpu_fallback` for an operator without a CUDA kernel.
+And a kernel may get arguments that it was not written for, such as complex numbers, which no kernel
+of this package computes with: it raises `NoKernel`, which `kernel` catches.
 
 How the real one differs: PyTorch has kernels for nearly everything on CUDA; its MPS and XLA
 backends fall back in this way (PYTORCH_ENABLE_MPS_FALLBACK=1).
@@ -42,15 +41,15 @@ _allowed = os.environ.get("INTERNALS_CUDA_FALLBACK", "") != "error"
 
 
 class NoKernel(Exception):
-    """Raised by a kernel that was not written for these dtypes or sizes, before it writes anything:
-    the CPU's runs.
+    """Raised by a kernel that was not written for these dtypes or sizes, before it writes anything.
+    Then the CPU's kernel runs.
     """
 
 
 def cpu_fallback(op: OperatorHandle, keys: int, *args: Any) -> Any:
     """Run `op`, which has no CUDA kernel, on the CPU: the fallback of the CUDA key.
 
-    Raises NotImplementedError if not allowed, or if `op` makes a view.
+    Raises NotImplementedError if that is not allowed, or if `op` makes a view.
     """
     _count(op.name, f"'{op.name}' has no CUDA kernel here")
     if op.schema.is_view:
@@ -63,11 +62,11 @@ def cpu_fallback(op: OperatorHandle, keys: int, *args: Any) -> Any:
 
 
 def kernel(op: OperatorHandle, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, the CUDA kernel of `op`, behind `device_check`; where it raises `NoKernel`, the
-    CPU's, as if there were none.
+    """`function`, the CUDA kernel of `op`, with `device_check` before it. If it raises `NoKernel`,
+    the CPU's kernel runs instead, or NotImplementedError is raised if that is not allowed.
 
-    That raises NotImplementedError if not allowed. Loops of a `TensorIterator` go to the CPU by
-    themselves.
+    Pointwise operators need no such wrapper: their loops go to the CPU by themselves
+    (`count_loop`).
     """
     own = checked(op, function)
     if op.name.removeprefix("aten::") in POINTWISE:
@@ -78,25 +77,26 @@ def kernel(op: OperatorHandle, function: Callable[..., Any]) -> Callable[..., An
             return own(*args)
         except NoKernel:
             _count(op.name, f"'{op.name}' has no CUDA kernel for these arguments", shown=True)
+        # outside of the handler, so that errors on the CPU do not show NoKernel as their context
         return _on_copies(op, args)
 
     return kernel
 
 
 def count_loop(name: str) -> None:
-    """Say that an operator with a CUDA kernel runs its loop `name` on the CPU. Raises
-    NotImplementedError if not allowed.
+    """Count that an operator with a CUDA kernel runs its loop `name` on the CPU. Raises
+    NotImplementedError if that is not allowed.
     """
     _count(name, f"there is no CUDA kernel for {name} here", shown=True)
 
 
 def fallbacks() -> dict[str, int]:
-    """How often each operator went to the CPU so far, by name."""
+    """How often each operator ran on the CPU so far, by name."""
     return dict(sorted(_counts.items()))
 
 
 def allow_fallback(allowed: bool) -> None:
-    """Whether an operator without a CUDA kernel may run on the CPU; otherwise it raises
+    """Set whether an operator without a CUDA kernel may run on the CPU; otherwise it raises
     NotImplementedError.
     """
     global _allowed
@@ -105,7 +105,7 @@ def allow_fallback(allowed: bool) -> None:
 
 @contextmanager
 def no_fallback() -> Iterator[None]:
-    """Within: an operator without a CUDA kernel raises NotImplementedError."""
+    """Let operators without a CUDA kernel raise NotImplementedError inside the block."""
     before = _allowed
     allow_fallback(False)
     try:
@@ -115,8 +115,8 @@ def no_fallback() -> Iterator[None]:
 
 
 def _count(name: str, reason: str, shown: bool = False) -> None:
-    """Count a fallback, or refuse it; `shown`: as a step of the dispatch trace that the dispatcher
-    does not make by itself.
+    """Count a fallback, or raise NotImplementedError if none is allowed. `shown`: add a step to the
+    dispatch trace, for a fallback that the dispatcher does not see.
     """
     if not _allowed:
         raise NotImplementedError(
@@ -130,14 +130,15 @@ def _count(name: str, reason: str, shown: bool = False) -> None:
 
 
 def _on_copies(op: OperatorHandle, args: tuple[Any, ...]) -> Any:
-    """`op` on copies of its arguments on the host, its results on the device again."""
-    moved: dict[int, Any] = {}
+    """The results of `op` on the device, computed from copies of its arguments on the host."""
+    moved: dict[int, Any] = {}  # (original, copy) by the id of the original
     where = _device_of(op, args)
     on_host = [_to_cpu(a, moved) for a in args]
     for i, argument in enumerate(op.schema.arguments):
         if argument.name == "device":
             on_host[i] = CPU
     result = dispatcher.redispatch(op, _CPU_KEYS, *on_host)
+    # an in-place operator returns the copy of its argument: the caller must get the argument itself
     originals = {id(copy): a for a, copy in moved.values()}
     for argument, given, copy in zip(op.schema.arguments, args, on_host):
         if argument.is_write:
@@ -146,8 +147,8 @@ def _on_copies(op: OperatorHandle, args: tuple[Any, ...]) -> Any:
 
 
 def _to_cpu(value: object, moved: dict[int, Any]) -> Any:
-    """`value` with every tensor on the host; the same tensor gives the same copy. `moved` keeps
-    (original, copy) by identity.
+    """`value` with a copy on the host for every CUDA tensor. A tensor that occurs twice is copied
+    once: `moved` has (original, copy) by the id of the original.
     """
     if isinstance(value, (list, tuple)):
         return [_to_cpu(v, moved) for v in value]
@@ -160,8 +161,8 @@ def _to_cpu(value: object, moved: dict[int, Any]) -> Any:
 
 
 def _host_copy(t: Any) -> Any:
-    """A copy on the host with the same strides, without history: the elements, and what lies
-    between the first and the last.
+    """A copy on the host with the same sizes and strides, without autograd history. Everything
+    between the first and the last element is copied, gaps included.
     """
     from internals._generated import ops
 
@@ -170,7 +171,9 @@ def _host_copy(t: Any) -> Any:
 
 
 def _write_back(original: Tensor, copy: Tensor) -> None:
-    """What the operator wrote into the copy of an argument; it may have got other sizes too."""
+    """Copy the elements that the operator wrote from the copy of an argument to the original, which
+    is resized if the operator resized the copy.
+    """
     from internals._generated import ops
 
     if isinstance(original, (list, tuple)):
@@ -184,12 +187,13 @@ def _write_back(original: Tensor, copy: Tensor) -> None:
 
 
 def _span(t: Any) -> Any:
-    """All that lies between the first and the last element of `t`, as a vector."""
+    """Everything between the first and the last element of `t`, as a vector (g.span,)."""
     g = t._geometry
     return make(t._storage, contiguous_geometry((g.span,), g.dtype, g.device), t._offset)
 
 
 def _to_device(result: object, originals: dict[int, Any], where: device) -> Any:
+    """`result` with every tensor on the device: an argument itself, or a copy of a new tensor."""
     from internals._generated import ops
 
     if isinstance(result, TensorImpl):
@@ -208,8 +212,8 @@ def _to_device(result: object, originals: dict[int, Any], where: device) -> Any:
 
 
 def _device_of(op: OperatorHandle, args: tuple[Any, ...]) -> device:
-    """Where the results belong: the device of the first tensor on CUDA, or what the `device`
-    argument says.
+    """The device for the results: that of the first CUDA tensor, else that of the `device`
+    argument, else the current GPU.
     """
     for value in args:
         for t in value if isinstance(value, (list, tuple)) else (value,):

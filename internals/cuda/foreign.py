@@ -1,4 +1,4 @@
-"""Kernels that were written for numba.cuda itself, taken as kernels of this package.
+"""Takes kernels that were written for numba.cuda itself as kernels of this package.
 
     from numba import cuda
 
@@ -7,11 +7,11 @@
 
     record(add, grid, block, out, a, b)     # or the undecorated function
 
-What numba decorated keeps the function it was made from, and a kernel here is nothing but a
-function whose global names get a meaning: `cuda` is whatever executor runs it.
+numba's decorator keeps the function it was applied to. A kernel here is nothing but such a function
+with new globals: `cuda` is the executor that runs it.
 
 How the real one differs: PyTorch takes no kernels in Python; `torch.utils.cpp_extension` compiles
-sources of C++ and CUDA.
+C++ and CUDA sources.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .language import DeviceFunction, Kernel
 
 
 def as_kernel(kernel: Kernel) -> DeviceFunction:
-    """`kernel` itself, or one made from a function, decorated by numba or not. Raises TypeError for
-    anything else.
+    """`kernel` itself, or a new `Kernel` from a function, decorated by numba or not. Raises
+    TypeError for anything else.
     """
     if isinstance(kernel, DeviceFunction):
         return kernel
@@ -39,8 +39,10 @@ def as_kernel(kernel: Kernel) -> DeviceFunction:
 
 
 def _called(function: Callable[..., Any]) -> tuple[tuple[str, Any], ...]:
-    """The device functions of numba that `function` calls, as ours: bindings of their names."""
-    plain = DeviceFunction(function)
+    """Bindings for the names of numba's device functions that `function` calls: (name,
+    `DeviceFunction`), sorted by name.
+    """
+    plain = DeviceFunction(function)  # to find out which globals the function mentions
     found = {}
     for name in plain.names():
         value = plain.meaning(name)
@@ -54,8 +56,8 @@ def _called(function: Callable[..., Any]) -> tuple[tuple[str, Any], ...]:
 
 
 def _source(value: object) -> Any:
-    """The function that a dispatcher of numba, or of its simulator, was made from; otherwise
-    `value`.
+    """The Python function of a dispatcher of numba, or of its simulator; any other value as it
+    is.
     """
     if type(value).__module__.startswith("numba."):
         return getattr(value, "py_func", value)

@@ -1,11 +1,12 @@
-"""A real GPU: every method of `Driver` as one or two calls of NVIDIA's driver API
+"""Drives a real GPU: every method of `Driver` is one or two calls of NVIDIA's driver API
 (`c10/cuda/CUDAFunctions.cpp`).
 
-The calls go through `cuda.bindings`, on which numba.cuda stands too: both see the same primary
-context of each device, so memory and streams made here can be handed to kernels that numba
-compiles. Each call makes the context of its device current first.
+The calls go through `cuda.bindings`, which numba.cuda uses too. Both use the same primary context
+of each device, so memory and streams made here can be given to kernels that numba compiles. Each
+call first makes the context of its device current.
 
-`availability()` tells whether there is a GPU without initialising CUDA, where NVML can tell.
+`availability()` tells whether there is a GPU. It asks NVML, which does not initialise CUDA, and
+only without NVML the driver.
 
 How the real one differs: PyTorch uses the runtime API, whose calls find the context by themselves,
 and its kernels are in the library; here a kernel is compiled when it is first launched.
@@ -43,11 +44,12 @@ from .gpu_recording import GpuRecording
 if TYPE_CHECKING:
     from .launch import Repeated
 
-NON_BLOCKING, DISABLE_TIMING, PORTABLE = 1, 2, 1  # values of cuda.h
+# flags of cuda.h: CU_STREAM_NON_BLOCKING, CU_EVENT_DISABLE_TIMING, CU_MEMHOSTALLOC_PORTABLE
+NON_BLOCKING, DISABLE_TIMING, PORTABLE = 1, 2, 1
 
 
 class Availability(NamedTuple):
-    """How many GPUs can be used, and if there are none, why not."""
+    """The number of GPUs that can be used, and the reason if it is 0."""
 
     devices: int
     reason: str
@@ -55,8 +57,8 @@ class Availability(NamedTuple):
 
 @functools.cache
 def availability() -> Availability:
-    """Asks NVML, and where that does not answer the driver itself, as `torch.cuda.device_count`
-    does.
+    """The GPUs that can be used. Asks NVML, and if that does not answer the driver itself, as
+    `torch.cuda.device_count` does.
     """
     if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
         return Availability(0, "NUMBA_ENABLE_CUDASIM is set, so numba would not compile for it")
@@ -66,7 +68,7 @@ def availability() -> Availability:
         return Availability(0, "there is no NVIDIA driver on this system")
     count, status = nvml.device_count(), 0
     if count is None:
-        forks_are_bad()
+        forks_are_bad()  # cuInit cannot be undone, and its state does not survive a fork
         found = ctypes.c_int(0)
         status = libcuda.cuInit(0) or libcuda.cuDeviceGetCount(ctypes.byref(found))
         count = 0 if status else found.value
@@ -83,13 +85,13 @@ def availability() -> Availability:
 
 
 def library_name() -> str:
-    """The driver's own library, `libcuda`."""
+    """The file name of the driver's library, `libcuda`."""
     return "nvcuda.dll" if os.name == "nt" else ctypes.util.find_library("cuda") or "libcuda.so.1"
 
 
 class GpuDriver(Driver):
-    """The GPUs of this machine. `binding`: the module `cuda.bindings.driver`, or what stands for it
-    in a test.
+    """The GPUs of this machine. `binding` is the module `cuda.bindings.driver`, or a test's
+    substitute for it.
     """
 
     simulated = False
@@ -98,7 +100,7 @@ class GpuDriver(Driver):
         if binding is None:
             binding = importlib.import_module("cuda.bindings.driver")
         self._binding = binding
-        # looked up once
+        # looked up once, as every launch needs them
         self._set_current, self._launch_kernel = binding.cuCtxSetCurrent, binding.cuLaunchKernel
         self.call("cuInit", 0)
         self._count = int(self.call("cuDeviceGetCount"))
@@ -109,8 +111,8 @@ class GpuDriver(Driver):
         self._lock = threading.Lock()
 
     def call(self, name: str, *args: Any) -> Any:
-        """Call a function of the driver and return what it gives. Raises CudaError, or one of its
-        kinds, if it fails.
+        """Call a function of the driver. Returns its result, or a tuple of its results. Raises
+        CudaError, or a subclass, if it fails.
         """
         status, *results = getattr(self._binding, name)(*args)
         if int(status):
@@ -118,8 +120,8 @@ class GpuDriver(Driver):
         return results[0] if len(results) == 1 else tuple(results)
 
     def contexts(self) -> list[int]:
-        """The devices that are in use: a context takes some hundred megabytes, so there is none
-        before it is needed.
+        """The devices in use, those with a context. A context takes some hundred megabytes, so each
+        is created when it is first needed.
         """
         return list(self._contexts)
 
@@ -147,6 +149,8 @@ class GpuDriver(Driver):
         return found
 
     def _ask_properties(self, device: int) -> DeviceProperties:
+        """The properties of a device, asked of the driver one by one."""
+
         def attribute(name: str) -> int:
             code = getattr(self._binding.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
             return int(self.call("cuDeviceGetAttribute", code, device))
@@ -180,6 +184,7 @@ class GpuDriver(Driver):
 
     def free(self, device: int, pointer: int) -> None:
         self.enter(device)
+        # cudaFree waits for the device; cuMemFree need not, and work may still use the memory
         self._host("cudaFree", device, 0, "cuCtxSynchronize")
         self.call("cuMemFree", pointer)
 
@@ -203,9 +208,9 @@ class GpuDriver(Driver):
         return self._is_pinned(pointer)
 
     def _is_pinned(self, pointer: int) -> bool:
-        # It fails for what `cuMemHostAlloc` did not allocate. The memory type of a pointer is no
-        # answer: where kernels can read pageable memory (HMM, Grace Hopper), that may be called the
-        # host's as well, and a copy from it would not be waited for.
+        # The call fails for memory that `cuMemHostAlloc` did not allocate. The memory type of the
+        # pointer would not tell: where kernels can read pageable memory (HMM, Grace Hopper), that
+        # may be reported as host memory, too, and a copy from it would not be waited for.
         status, *_ = self._binding.cuMemHostGetFlags(pointer)
         return not int(status)
 
@@ -232,7 +237,7 @@ class GpuDriver(Driver):
         device = tensors[0]._geometry.device.index
         self.enter(device)
         call, launch = again.call, again.launch
-        if call is None or call.driver is not self:
+        if call is None or call.driver is not self:  # the first time, or on another driver
             first = (*map(flat, tensors), numbers)
             call = again.call = _launching().RepeatedCall(self, device, again, first)
         values = call.changing(tensors, numbers)
@@ -241,8 +246,10 @@ class GpuDriver(Driver):
     def _launch(
         self, device: int, stream: int, call: Any, grid: Dim3, block: Dim3, numbers: list[Any]
     ) -> None:
-        with call.lock:
+        """Write `numbers` as the parameters of `call`, and queue its kernel."""
+        with call.lock:  # two threads share the memory of the parameters until the launch returns
             call.fill(numbers)
+            # the 0 behind the block is the dynamic shared memory, the last 0 means no extra options
             if self._recording is None:
                 (status,) = self._launch_kernel(
                     call.function, *grid, *block, 0, stream, call.pointer, 0
@@ -270,6 +277,7 @@ class GpuDriver(Driver):
         if not nbytes:
             return
         self.enter(device)
+        # "pinned" here: the host need not wait. Pageable memory may be freed or changed at any time
         pinned = kind == "d2d" or self._is_pinned(src if kind == "h2d" else dst)
         name = {"h2d": "Memcpy HtoD", "d2h": "Memcpy DtoH", "d2d": "Memcpy DtoD"}[kind]
         function = {
@@ -281,7 +289,8 @@ class GpuDriver(Driver):
         if kind != "d2d":
             name += " (Pinned)" if pinned else " (Pageable)"
         elif self._count > 1 and (to := self.device_of(dst)) != (source := self.device_of(src)):
-            for other in (to, source, device):  # the last one stays current
+            # both contexts must exist; the last one entered stays current
+            for other in (to, source, device):
                 self.enter(other)
             name, function = "Memcpy PtoP", "cuMemcpyPeerAsync"
             args = (dst, self._contexts[to], src, self._contexts[source], nbytes, stream)
@@ -339,14 +348,14 @@ class GpuDriver(Driver):
             recording.finish()
 
     def _work(self, name: str, activity: Activity, queue: Callable[[], Any]) -> None:
-        """Queue work, between two events if somebody wants to know when it ran."""
+        """Queue work by calling `queue`; while recording, between two events that time it."""
         if self._recording is None:
             queue()
         else:
             self._recording.work(name, activity, queue)
 
     def _host(self, name: str, device: int, stream: int, function: str, *args: Any) -> Any:
-        """A call that only the host is in."""
+        """The result of a call that queues no work of its own; recorded as `name`."""
         if self._recording is None:
             return self.call(function, *args)
         return self._recording.host(name, device, stream, lambda: self.call(function, *args))
@@ -354,17 +363,20 @@ class GpuDriver(Driver):
     # Helpers
 
     def take_event(self, device: int, timing: bool) -> Any:
-        """An event of the driver: creating one takes longer than using it again."""
+        """An event of the driver, a used one if possible: creating one takes longer."""
         try:
             return self._spare_events[device, timing].pop()
         except (KeyError, IndexError):
-            # asking first would be too early: another thread may take the last one
+            # not `if spare: pop()`: another thread may take the last one in between
             return self.call("cuEventCreate", 0 if timing else DISABLE_TIMING)
 
     def give_event_back(self, device: int, timing: bool, event: int) -> None:
         self._spare_events.setdefault((device, timing), []).append(event)
 
     def _ready(self, function: str, handle: int) -> bool:
+        """Whether a stream or an event is complete, by a query that does not wait. Raises CudaError
+        if work failed.
+        """
         (status,) = getattr(self._binding, function)(handle)
         if int(status) == int(self._binding.CUresult.CUDA_ERROR_NOT_READY):
             return False
@@ -377,22 +389,23 @@ class GpuDriver(Driver):
         return int(self.call("cuPointerGetAttribute", attribute, pointer))
 
     def _error(self, status: Any) -> CudaError:
+        """The error for a status of the driver, with PyTorch's text."""
         codes = self._binding.CUresult
-        kinds = {
+        classes = {
             int(codes.CUDA_ERROR_OUT_OF_MEMORY): DeviceOutOfMemory,
             int(codes.CUDA_ERROR_ILLEGAL_ADDRESS): IllegalMemoryAccess,
         }
         text = self._binding.cuGetErrorString(status)[1]
         message = text.decode() if isinstance(text, bytes) else f"error {int(status)}"
-        return kinds.get(int(status), CudaError)(
+        return classes.get(int(status), CudaError)(
             explain(message, getattr(status, "name", str(status)))
         )
 
 
 @functools.cache
 def _launching() -> Any:
-    """What compiles kernels and packs their arguments; it needs numba, and nothing else here
-    does.
+    """The module that compiles kernels and packs their arguments. Imported on first use, as it is
+    the only one here that needs numba.
     """
     from . import gpu_launch
 
@@ -400,7 +413,7 @@ def _launching() -> Any:
 
 
 class GpuEvent(DriverEvent):
-    """An event of the driver, used again once nobody holds this object."""
+    """An event of the driver, which goes back to the spare ones when this object dies."""
 
     def __init__(self, driver: GpuDriver, device: int, timing: bool) -> None:
         self.driver, self.device, self.timing = driver, device, timing
@@ -424,6 +437,6 @@ class GpuEvent(DriverEvent):
         return int(self.event)
 
     def __del__(self) -> None:
-        event = getattr(self, "event", None)
+        event = getattr(self, "event", None)  # None if creating it failed in __init__
         if event is not None:
             self.driver.give_event_back(self.device, self.timing, event)

@@ -1,11 +1,10 @@
-"""When things ran on a real GPU: a pair of events around each piece of work
-(`torch/csrc/profiler`).
+"""Times the work of a real GPU, with a pair of events around each piece (`torch/csrc/profiler`).
 
-The device's clock is read by events that it passes, as milliseconds since a first event; the host's
-clock is its own. The first event is recorded when the device has nothing to do, and the host waits
-for it and looks at its clock: from then on the two can be drawn on one axis.
+The device's clock is read through events, as milliseconds since a first event; the host has its own
+clock. The first event is recorded when the device has nothing to do. The host waits for it and
+reads its own clock at that moment, so that both clocks can be drawn on one axis.
 
-How the real one differs: Kineto has the times from CUPTI, which costs the stream nothing; events
+How the real one differs: Kineto gets the times from CUPTI, which does not delay the stream; events
 between small kernels keep them some microseconds apart.
 """
 
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 
 
 class GpuRecording:
-    """Tells `recorder` of the host's calls as they return, and of the devices' work when it is
-    over.
+    """Calls `recorder` with each call of the host when it returns, and with the devices' work in
+    `finish`, when its times are known.
     """
 
     def __init__(self, driver: GpuDriver, recorder: Callable[[Activity], None]) -> None:
@@ -33,13 +32,15 @@ class GpuRecording:
         self._work: list[tuple[Activity, GpuEvent, GpuEvent]] = []
         self._correlations = count(1)
         self._host_zero = time.perf_counter_ns()
-        # for each device an event, and when it was passed
+        # for each device its first event, and the nanoseconds on the host's clock at that moment
         self._zero: dict[int, tuple[GpuEvent, int]] = {}
         for device in driver.contexts():
             self._begin(device)
 
     def work(self, name: str, activity: Activity, queue: Callable[[], Any]) -> None:
-        """Queue work of a device in the host's call `name`."""
+        """Call `queue`, which queues work of a device: `activity`, as yet without times. `name` is
+        the host's call.
+        """
         activity = replace(activity, correlation=next(self._correlations))
         if activity.device not in self._zero:
             self._begin(activity.device)
@@ -50,7 +51,7 @@ class GpuRecording:
     def host(
         self, name: str, device: int, stream: int, call: Callable[[], Any], correlation: int = 0
     ) -> Any:
-        """The host's call `name`."""
+        """The result of `call()`, recorded as the host's call `name`."""
         start = time.perf_counter_ns()
         try:
             return call()
@@ -59,16 +60,17 @@ class GpuRecording:
             self.recorder(Activity(name, "host", device, stream, *times, correlation=correlation))
 
     def finish(self) -> None:
-        """Wait for all devices and tell of their work."""
+        """Wait for all devices and report their work with its times."""
         for device in self._zero:
             self.driver.synchronize(device)
         for activity, start, end in self._work:
             zero, offset = self._zero[activity.device]
+            # milliseconds since the device's first event, on the host's axis of nanoseconds
             begin, stop = (offset + round(zero.elapsed_ms(mark) * 1e6) for mark in (start, end))
             self.recorder(replace(activity, start_ns=begin, end_ns=stop))
 
     def _begin(self, device: int) -> None:
-        """Find out how late it is on the device's clock."""
+        """Record the first event of a device, and the host's time when the device passed it."""
         self.driver.enter(device)
         self.driver.call("cuCtxSynchronize")
         zero = self._mark(device, 0)
@@ -76,6 +78,7 @@ class GpuRecording:
         self._zero[device] = zero, time.perf_counter_ns() - self._host_zero
 
     def _mark(self, device: int, stream: int) -> GpuEvent:
+        """A timing event on a stream, which is not recorded as a call itself."""
         from .gpu_driver import GpuEvent
 
         event = GpuEvent(self.driver, device, timing=True)

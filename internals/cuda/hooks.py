@@ -1,5 +1,5 @@
-"""What the core asks of this backend (`aten/src/ATen/cuda/detail/CUDAHooks.cpp`,
-`c10/cuda/impl/CUDAGuardImpl.h`).
+"""The functions through which the core reaches this backend, without importing it
+(`aten/src/ATen/cuda/detail/CUDAHooks.cpp`, `c10/cuda/impl/CUDAGuardImpl.h`).
 
 How the real one differs: the hooks also answer for cuDNN, cuBLAS and NVRTC.
 """
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 
 class CUDAHooks(BackendHooks):
-    """See `BackendHooks`."""
+    """The hooks of `BackendHooks` for CUDA devices, real or simulated."""
 
     @property
     def simulated(self) -> bool:
+        """Whether `cuda` is, or would be, a simulated device. Does not initialise it."""
         return (
             backend.driver().simulated
             if backend.initialized()
@@ -37,6 +38,7 @@ class CUDAHooks(BackendHooks):
         )
 
     def resolve(self, index: int | None) -> device:
+        """The device `cuda:index` (None: the current one). Raises CudaError if there is none."""
         backend.driver()
         if index is None:
             index = backend.current_device()
@@ -48,6 +50,7 @@ class CUDAHooks(BackendHooks):
         return allocator_for(device.index or 0)
 
     def read(self, storage: Storage) -> bytes:
+        """The bytes of a storage, copied to the host."""
         index, nbytes = storage.device.index or 0, storage.nbytes()
         if not nbytes:
             return b""
@@ -71,7 +74,7 @@ class CUDAHooks(BackendHooks):
     ) -> None:
         from .native.elementwise import run_loop
 
-        # looked up once: an import takes a microsecond in each call
+        # the next call finds the function itself in this object: an import takes a microsecond
         vars(self)["run_loop"] = run_loop
         run_loop(iterator, decisions, loop)
 
@@ -92,6 +95,7 @@ class CUDAHooks(BackendHooks):
         return backend.side_streams_of_thread()
 
     def set_streams(self, streams: dict[int, int]) -> None:
+        # devices that have a side stream now and are not in `streams` go back to their default one
         for index in {*backend.side_streams_of_thread(), *streams}:
             backend.set_stream(index, streams.get(index, 0))
 

@@ -1,21 +1,21 @@
-"""A kernel's own source, run on the CPU: block after block, thread after thread, with real
+"""Runs the source of a kernel on the CPU: block after block, thread after thread, with real
 barriers.
 
 Between two barriers the threads of a block do not depend on each other, so they may run one after
-the other. A thread is a Python generator: `cuda.syncthreads()` becomes a `yield`, and a block is a
-round of `next` over its threads until all are done. A shuffle is a `yield` too, at which the 32
-threads of a warp wait for each other; kernels do without unless `hardware_forms()`, or
-INTERNALS_CUDA_FORMS=hardware, asks for them. Nothing else about the source changes, and its line
-numbers stay, so that an error points at the line of the kernel.
+the other. In a kernel with barriers a thread is a Python generator: `cuda.syncthreads()` becomes a
+`yield`, and a round of `next` over all threads takes the block to its next barrier. A shuffle is a
+`yield` too, at which the 32 threads of a warp wait for each other; kernels do without shuffles
+unless `hardware_forms()`, or INTERNALS_CUDA_FORMS=hardware, asks for them. Nothing else about the
+source changes, and it keeps its line numbers, so that an error points at the line of the kernel.
 
-Whoever wants to look gets to see every access: with an `observer`, arrays tell it who reads and
-writes which element (`observer.py`). Without one the arguments still check every index, as NVIDIA's
+You can watch every access: with an `observer`, arrays report which thread reads or writes which
+element (`observer.py`). Without one the arguments still check every index, as NVIDIA's
 compute-sanitizer does.
 
-How the real one differs: a GPU runs 32 threads in lock step and thousands of them at once, and two
-of them that touch the same element without a barrier in between do so in any order. numba's
-simulator has the same purpose and uses a thread of the operating system for each thread of the GPU:
-exact as well, a hundred times slower."""
+How the real one differs: a GPU runs 32 threads in lock step and thousands of them at once; two that
+touch the same element without a barrier in between do so in any order. numba's simulator has the
+same purpose as this interpreter, and uses a thread of the operating system for each thread of the
+GPU: as exact, but a hundred times slower."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
     from internals.core.tensor_impl import Array
     from internals.cuda.simulator.memory import AddressSpace
 
-# threads that are not done, each with the rest of its program
+# threads that have not ended, each with the generator that runs the rest of its program
 Warp = list[tuple[Dim3, Iterator[Any]]]
 
-# in the environment: "hardware" is hardware_forms() from beginning to end
+# in the environment: with "hardware" the whole program is inside hardware_forms()
 VARIABLE = "INTERNALS_CUDA_FORMS"
-WAITING = frozenset({"syncthreads", *SHUFFLES})
+WAITING = frozenset({"syncthreads", *SHUFFLES})  # names that make a function a generator
 
-_lock = threading.RLock()
+_lock = threading.RLock()  # one launch at a time, as the registers are shared
 _registers = Registers()
 _math = DeviceMath()
 _hardware = os.environ.get(VARIABLE) == "hardware"
@@ -61,11 +61,11 @@ _hardware = os.environ.get(VARIABLE) == "hardware"
 
 @contextmanager
 def hardware_forms() -> Iterator[None]:
-    """Run kernels in the forms for a GPU (`by_executor`), such as shuffles. They are slower here;
-    that they work is what counts.
+    """Run kernels in the forms for a GPU (`by_executor`), such as those with shuffles. They are
+    slower here; use them to test that they work.
 
-    It is about kernels as they run: on the simulated device, wait for it before the end
-    (`torch.cuda.synchronize()`).
+    The form is chosen when a kernel runs, not when it is queued: on the simulated device, wait for
+    it before the block ends (`torch.cuda.synchronize()`).
     """
     global _hardware
     before, _hardware = _hardware, True
@@ -83,13 +83,13 @@ def run(
     memory: Any,
     observer: Observer | None = None,
 ) -> None:
-    """Run every thread of a launch. `memory` gives the bytes behind a pointer:
-    `memory.view(pointer, nbytes)`.
+    """Run every thread of a launch. `memory.view(pointer, nbytes)` gives the bytes at a pointer.
 
-    Raises IllegalMemoryAccess for an index outside an array, and CudaError for a failed assertion,
-    or for threads of a block that wait at different barriers; both name the kernel, the block and
+    Raises IllegalMemoryAccess for an index outside an array, and CudaError for a failed assertion
+    or for threads of a block that wait at different barriers. Both name the kernel, the block and
     the thread.
     """
+    # inf and NaN are results like others on a GPU: numpy must not warn of them
     with _lock, np.errstate(all="ignore"):
         function, waits = lowered(kernel)
         names = inspect.signature(kernel.function).parameters
@@ -100,6 +100,7 @@ def run(
             )
         values = [_value(a, memory, n, observer) for n, a in zip(names, args)]
         _registers.begin_launch(grid, block, observer)
+        # x changes fastest, so that each run of 32 threads is a warp
         threads = [
             Dim3(x, y, z) for z, y, x in product(range(block[2]), range(block[1]), range(block[0]))
         ]
@@ -112,7 +113,7 @@ def run(
         except (IndexError, AssertionError, CudaError) as error:
             raise _located(error, kernel) from error
         except Exception as error:
-            # a slip in the source: a name that is not defined, a type that does not fit
+            # a mistake in the source: a name that is not defined, a type that does not fit
             error.add_note(f"in {_place(kernel)}")
             raise
 
@@ -120,7 +121,7 @@ def run(
 def _run_through(
     function: Callable[..., Any], values: list[Any], threads: list[Dim3], observer: Observer | None
 ) -> None:
-    """A block without barriers: each thread runs from beginning to end."""
+    """Run a block without barriers: each thread runs from beginning to end."""
     registers = _registers
     for thread in threads:
         registers.threadIdx = thread
@@ -132,8 +133,8 @@ def _run_through(
 def _run_waiting(
     function: Callable[..., Any], values: list[Any], threads: list[Dim3], observer: Observer | None
 ) -> None:
-    """A block with barriers: each warp runs to the next one; when all that are left have arrived,
-    they go on.
+    """Run a block with barriers: in each phase every warp runs to the next barrier, until all
+    threads have ended.
     """
     lanes = _registers.warpsize
     warps = [
@@ -142,16 +143,17 @@ def _run_waiting(
     ]
     phase = 0
     while any(warps):
-        barrier: list[int] = []
+        barrier: list[int] = []  # at most one: the line at which all threads must wait
         warps = [_to_barrier(warp, barrier, phase, observer) for warp in warps]
         phase += 1
 
 
 def _to_barrier(warp: Warp, barrier: list[int], phase: int, observer: Observer | None) -> Warp:
-    """Run the threads of a warp to the next barrier, exchanging what they shuffle on the way; those
-    that wait there.
+    """Run the threads of a warp to the next barrier, and exchange values at shuffles on the way.
+    Returns the threads that wait there; the others have ended.
 
-    `barrier` has the line of the barrier once a thread has come to one.
+    `barrier` gets the line of the barrier when the first thread of the block arrives. Raises
+    CudaError if another thread waits at another line.
     """
     registers = _registers
     waiting: Warp = []
@@ -163,9 +165,9 @@ def _to_barrier(warp: Warp, barrier: list[int], phase: int, observer: Observer |
             if observer is not None:
                 observer.begin_thread(thread, phase)
             wait = next(steps, None)
-            if wait is None:
+            if wait is None:  # the thread has ended
                 continue
-            if wait.__class__ is Request:
+            if wait.__class__ is Request:  # a shuffle; otherwise `wait` is the line of a barrier
                 shuffling.append((thread, steps))
                 requests.append(wait)
                 continue
@@ -182,13 +184,13 @@ def _to_barrier(warp: Warp, barrier: list[int], phase: int, observer: Observer |
                 )
             waiting.append((thread, steps))
         exchange(requests)
-        warp = shuffling
+        warp = shuffling  # those go on, with the values that they asked for
     return waiting
 
 
 class CheckedArray:
-    """An array as a thread sees it. An index outside of it raises IndexError; there is no counting
-    from the end.
+    """An array as a thread sees it. Every index outside of it raises IndexError, negative ones too:
+    in Python those would count from the end.
     """
 
     __slots__ = ("data", "shape", "size", "ndim", "dtype")
@@ -223,18 +225,20 @@ class CheckedArray:
 
 
 class _Lowered(NamedTuple):
+    """The form of a kernel or device function that this interpreter runs."""
+
     function: Callable[..., Any]
-    waits: bool  # whether there is a barrier in it, so that calling it gives a generator
+    waits: bool  # whether it has a barrier or a shuffle, so that calling it gives a generator
 
 
-_done: dict[tuple[DeviceFunction, bool], _Lowered] = {}
+_cache: dict[tuple[DeviceFunction, bool], _Lowered] = {}
 
 
 def lowered(instance: DeviceFunction) -> _Lowered:
-    """The Python function to run for `instance`, its names bound to what they mean on this
-    executor.
+    """The Python function to run for `instance`, with the globals that its names stand for in this
+    interpreter.
     """
-    found = _done.get((instance, _hardware))
+    found = _cache.get((instance, _hardware))
     if found is None:
         meanings: dict[str, Any] = {}
         suspending = set()
@@ -247,13 +251,13 @@ def lowered(instance: DeviceFunction) -> _Lowered:
             if isinstance(value, DeviceFunction):
                 inner = lowered(value)
                 value = inner.function
-                if inner.waits:
+                if inner.waits:  # it is a generator: its calls become `yield from`
                     suspending.add(name)
             meanings[name] = _math if value is math else value
         meanings["cuda"] = _registers
         waits = bool(suspending) or not WAITING.isdisjoint(instance.function.__code__.co_names)
         make = _with_yields if waits else _rebound
-        found = _done[instance, _hardware] = _Lowered(
+        found = _cache[instance, _hardware] = _Lowered(
             make(instance.function, meanings, suspending), waits
         )
     return found
@@ -262,7 +266,8 @@ def lowered(instance: DeviceFunction) -> _Lowered:
 def _rebound(
     function: Callable[..., Any], meanings: dict[str, Any], suspending: set[str]
 ) -> Callable[..., Any]:
-    """The same code with other globals."""
+    """The same code with other globals. `suspending` is empty: the function does not wait."""
+    # names from an enclosing function are not globals but cells
     cells = tuple(types.CellType(meanings[n]) for n in function.__code__.co_freevars)
     scope = {"__builtins__": __builtins__, "__name__": function.__module__, **meanings}
     return types.FunctionType(
@@ -273,8 +278,8 @@ def _rebound(
 def _with_yields(
     function: Callable[..., Any], meanings: dict[str, Any], suspending: set[str]
 ) -> Callable[..., Any]:
-    """The same source with its barriers and shuffles made into `yield`, compiled with its own line
-    numbers.
+    """The same source with its barriers and shuffles replaced by `yield`, compiled anew with its
+    own line numbers.
     """
     lines, first = inspect.getsourcelines(function)
     tree = ast.parse(textwrap.dedent("".join(lines)))
@@ -283,6 +288,7 @@ def _with_yields(
         raise TypeError(
             f"a function that waits at a barrier must be written with def: {function.__name__}"
         )
+    # decorators and annotations would be evaluated again, among globals that lack their names
     definition.decorator_list = []
     definition.returns = None
     for argument in definition.args.args:
@@ -291,13 +297,13 @@ def _with_yields(
     _Barriers(suspending).visit(tree)
     scope = {"__builtins__": __builtins__, "__name__": function.__module__, **meanings}
     exec(compile(ast.fix_missing_locations(tree), inspect.getfile(function), "exec"), scope)
-    made: Callable[..., Any] = scope[function.__name__]
-    return made
+    rewritten: Callable[..., Any] = scope[function.__name__]
+    return rewritten
 
 
 class _Barriers(ast.NodeTransformer):
-    """`cuda.syncthreads()` → `yield LINE`; `f(...)` → `(yield from f(...))` for device functions
-    that wait, and for shuffles.
+    """Rewrites `cuda.syncthreads()` to `yield LINE`, and `f(...)` to `(yield from f(...))` for
+    device functions that wait and for shuffles, which get their line as the first argument.
     """
 
     def __init__(self, suspending: set[str]) -> None:
@@ -317,7 +323,7 @@ class _Barriers(ast.NodeTransformer):
 
 
 def _value(argument: object, memory: AddressSpace, name: str, observer: Observer | None) -> Any:
-    """What a thread gets for an argument of the launch."""
+    """A thread's view of an argument: an array over the bytes in memory, or the number itself."""
     if not isinstance(argument, DeviceArray):
         return argument
     n = argument.dtype.itemsize
@@ -333,8 +339,8 @@ def _value(argument: object, memory: AddressSpace, name: str, observer: Observer
 
 
 def _located(error: Exception, kernel: DeviceFunction) -> Exception:
-    """`error`, saying where it happened; asserts and bad indices under the names CUDA has for
-    them.
+    """`error` with the kernel, block and thread where it happened. IndexError and AssertionError
+    become CUDA's errors for them.
     """
     where = _place(kernel)
     if isinstance(error, IndexError):
@@ -349,5 +355,6 @@ def _located(error: Exception, kernel: DeviceFunction) -> Exception:
 
 
 def _place(kernel: DeviceFunction) -> str:
+    """The running kernel, block and thread as text."""
     block, thread = tuple(_registers.blockIdx), tuple(_registers.threadIdx)
     return f"kernel {kernel.name}, block {block}, thread {thread}"

@@ -1,10 +1,10 @@
-"""What a kernel is written in: Python functions that a GPU, two simulators and a recorder can run
+"""The language of kernels: Python functions that a GPU, two simulators and a recorder can run
 (`__global__`, `__device__`).
 
-A kernel is the program of *one* thread. It asks `cuda` who it is (`cuda.grid(1)`,
+A kernel is the program of *one* thread. It asks `cuda` for its position (`cuda.grid(1)`,
 `cuda.threadIdx.x`), reads and writes arrays, and may wait for its block (`cuda.syncthreads()`). The
-language is that of `numba.cuda`, so that the source compiles for a real GPU as it stands; and it is
-Python, so that the same source can be run, thread by thread, where there is none.
+language is that of `numba.cuda`, so the source compiles for a real GPU as it stands. It is also
+plain Python, so the same source can run without a GPU, thread by thread.
 
     op, T = template("op"), template("T")
 
@@ -17,16 +17,16 @@ Python, so that the same source can be run, thread by thread, where there is non
 
     unary.bind(op=exp, T=np.float32)[blocks, threads](out, a, n)
 
-`template` marks a name that is filled in by `bind`, like the parameters of a C++ template: a
-function of the device, a dtype to compute in, the size of a tile. The device functions that a
-kernel calls get what they leave open from it (`templates.py`). `cuda` here is only a name; each
-executor puts its own in its place (`interpreter.py`, `compiled.py`).
+`template` marks a name that `bind` fills in, like a parameter of a C++ template: a device function,
+a dtype to compute in, the size of a tile. The device functions that a kernel calls get their own
+open names from it (`templates.py`). `cuda` here is only a placeholder, which each executor replaces
+by its own object (`interpreter.py`, `compiled.py`).
 
-What may stand in a kernel is what numba compiles and plain Python runs: loops, branches, calls of
+A kernel may contain whatever both numba compiles and plain Python runs: loops, branches, calls of
 device functions, `math`, and numpy's scalar types as casts; of `cuda` the indices, `syncthreads()`
-(a statement of its own), `shared.array`, `local.array` and `atomic`. A literal like 1 is an int64
-to numba, and float32 times int64 gives float64: so constants are written T(1). What only hardware
-can do, such as shuffles, has a second form beside it that does without: `by_executor`.
+(as a statement of its own), `shared.array`, `local.array` and `atomic`. A literal like 1 is an
+int64 to numba, and float32 times int64 gives float64: so constants are written T(1). An operation
+that only hardware has, such as a shuffle, needs a second form without it: `by_executor`.
 
 How the real one differs: CUDA C++ marks kernels with `__global__` and helpers with `__device__`,
 and nvcc compiles every instance of a template ahead of time; here an instance is compiled when it
@@ -56,19 +56,19 @@ def kernel(function: Callable[..., Any]) -> Kernel:
 
 
 def device_function(function: Callable[..., Any]) -> DeviceFunction:
-    """Mark `function` as one that kernels call."""
+    """Mark `function` as a function that kernels may call."""
     return DeviceFunction(function)
 
 
 def template(name: str, default: Any = None) -> Any:
-    """A template parameter called `name`, for the module-level variable of that name; `default`,
-    unless it is bound.
+    """A template parameter called `name`, to be assigned to the module's variable of that name. It
+    stands for `default` unless it is bound.
     """
     return Template(name, default)
 
 
 def by_executor(gpu: object, elsewhere: object) -> Any:
-    """One name for two device functions (or constants): `gpu` where real hardware runs the kernel,
+    """One name for two device functions or constants: `gpu` if real hardware runs the kernel,
     `elsewhere` on simulators.
     """
     return Choice(gpu, elsewhere)
@@ -81,9 +81,9 @@ class Kernel(DeviceFunction):
     `grid` and `block` are ints or tuples of up to three. Arguments: CUDA tensors (seen as
     n-dimensional arrays), `flat(tensor)`, numbers, numpy scalars, tuples of numbers.
 
-    `launch_bounds` promises the compiler blocks of at most so many threads, and asks that so many
-    blocks fit on a multiprocessor at once, which limits the registers of a thread
-    (`__launch_bounds__`).
+    `launch_bounds` is (threads, blocks): it promises the compiler at most so many threads in a
+    block, and asks that so many blocks fit on a multiprocessor at once, which limits the registers
+    of a thread (`__launch_bounds__`).
     """
 
     launch_bounds: tuple[int, int] | None = None
@@ -94,8 +94,8 @@ class Kernel(DeviceFunction):
         return Launch(self, configuration)
 
     def call_text(self) -> str:
-        """The arguments as a call names them: "(x, out)"."""
-        code = self.function.__code__
+        """The parameters as the text of a call, such as "(x, out)"; for messages."""
+        code = self.function.__code__  # co_varnames begins with the parameters
         return f"({', '.join(code.co_varnames[: code.co_argcount])})"
 
     def __call__(self, *args: Any) -> Any:
@@ -110,7 +110,7 @@ class Kernel(DeviceFunction):
 
 
 class _Placeholder:
-    """`cuda`, as kernels name it. Outside a kernel it means nothing."""
+    """The name `cuda` in the source of kernels. Used outside a kernel, it raises RuntimeError."""
 
     def __getattr__(self, name: str) -> Any:
         raise RuntimeError(

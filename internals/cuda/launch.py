@@ -1,9 +1,9 @@
-"""Launching: how many threads, on which stream, with what (`<<<grid, block, 0, stream>>>`,
+"""Launches a kernel: so many threads, on a stream, with arguments (`<<<grid, block, 0, stream>>>`,
 `cudaLaunchKernel`).
 
-`kernel[grid, block](...)` turns the arguments into what a kernel can take, checks that the tensors
-live on one device, and hands the launch to the driver. It returns at once: the work is queued on
-the stream.
+`kernel[grid, block](...)` turns tensors into the arrays that a kernel takes, checks that they live
+on one device, and hands the launch to the driver. It returns at once: the work is queued on the
+stream.
 
 How the real one differs: a launch also carries the size of dynamic shared memory, and checks
 cudaGetLastError afterwards (`C10_CUDA_KERNEL_LAUNCH_CHECK`).
@@ -26,8 +26,8 @@ from .device_array import DeviceArray, flat, whole
 from .language import Kernel
 
 Dim3 = tuple[int, int, int]
-THREADS = 256  # in a block, unless a kernel wants otherwise
-INDEX_LIMIT = 1 << 31  # numbers below that are divided in 32 bits
+THREADS = 256  # in a block, by default
+INDEX_LIMIT = 1 << 31  # smaller indices are divided in 32 bits, which is faster on a GPU
 
 
 class Launch:
@@ -62,9 +62,9 @@ class Launch:
             )
         driver = backend.driver()
         index, arguments = _on_one_device(args)
-        if driver.simulated:
+        if driver.simulated:  # a real driver checks only when it compiles (`gpu_launch.call_for`)
             check_numbers(arguments)
-        if index is None:
+        if index is None:  # no array says where: the stream's device, else the current one
             index = getattr(getattr(self.stream, "device", None), "index", None)
         device = backend.current_device() if index is None else int(index)
         stream = backend.current_stream(device) if self.stream is None else _handle(self.stream)
@@ -72,11 +72,11 @@ class Launch:
 
 
 class Repeated:
-    """A launch that comes again and again, on other tensors and numbers of the same dtypes; `rest`
-    stays the same.
+    """A launch that is repeated with other tensors and numbers of the same dtypes; `rest` stays the
+    same.
 
-    A kernel's arguments are the elements of the tensors (`flat`), the tuple of numbers, and the
-    rest. `Driver.launch_again` is how it starts; `call` is what a driver has ready for the next
+    The kernel's arguments are the elements of the tensors (`flat`), the tuple of numbers, and the
+    rest. `Driver.launch_again` starts it, and keeps in `call` what it can prepare for the next
     time.
     """
 
@@ -87,13 +87,13 @@ class Repeated:
         self.call: Any = None
 
     def in_full(self, tensors: list[Any], numbers: tuple[Any, ...]) -> None:
-        """Launch with nothing ready."""
+        """Launch without using `call`: every argument is looked at."""
         self.launch(*map(flat, tensors), numbers, *self.rest)
 
 
 @lru_cache(maxsize=1 << 12)
 def shape_of(grid: int | Sequence[int], block: int | Sequence[int]) -> tuple[Dim3, Dim3]:
-    """Both as three sizes. Raises ValueError for what no device takes."""
+    """The grid and the block, each as three sizes. Raises ValueError for what no device takes."""
     blocks, threads = dim3("grid", grid), dim3("block", block)
     if prod(threads) > 1024:
         raise ValueError(
@@ -101,6 +101,7 @@ def shape_of(grid: int | Sequence[int], block: int | Sequence[int]) -> tuple[Dim
                 f"a block has at most 1024 threads, got {prod(threads)} = {threads}: take more "
                 "blocks",
                 f"kernel[{grid}, {block}]",
+                # -(-a // b) rounds up: at least as many threads, in blocks of 1024
                 f"kernel[{prod(blocks) * -(-prod(threads) // 1024)}, 1024]",
             )
         )
@@ -108,8 +109,8 @@ def shape_of(grid: int | Sequence[int], block: int | Sequence[int]) -> tuple[Dim
 
 
 def dim3(what: str, value: Any) -> Dim3:
-    """`value`, an int or up to three of them, as three. Raises ValueError for fewer than one thread
-    or block.
+    """`value`, an int or a tuple of up to three, as three sizes; those not given are 1. Raises
+    ValueError for more than three, or one below 1.
     """
     given = value if isinstance(value, tuple) else (value,)
     sizes = tuple(int(n) for n in given) + (1,) * (3 - len(given))
@@ -119,29 +120,29 @@ def dim3(what: str, value: Any) -> Dim3:
 
 
 def threads_for(n: int, most: int = THREADS) -> int:
-    """Threads in a block for `n` items: `most`, or fewer in whole warps of 32 when there is less to
-    do.
+    """Threads in a block for `n` items: `most`, or just enough whole warps of 32 if `n` is
+    smaller.
     """
     return min(most, max(32, (n + 31) // 32 * 32))
 
 
 def blocks_for(n: int, threads: int = THREADS, most: int = 1 << 16) -> int:
-    """Blocks of `threads` threads so that each of `n` items has one; 1 to `most` (grid-stride loops
-    do the rest).
+    """The number of blocks of `threads` threads so that each of `n` items has a thread. At most
+    `most`: then each thread of a grid-stride loop does several items.
     """
     return max(1, min(most, (n + threads - 1) // threads))
 
 
 def launch_1d(kernel: Kernel, n: int, *args: Any) -> None:
-    """Launch a grid-stride kernel over `n` items. Nothing happens for none."""
+    """Launch a grid-stride kernel over `n` items. Does nothing if `n` is 0."""
     if n:
         threads = threads_for(n)
         counted(kernel, n)[blocks_for(n, threads), threads](*args)
 
 
 def counted(kernel: Kernel, n: int) -> Kernel:
-    """`kernel`, that which divides in 64 bits if there are so many elements, rows or windows
-    (`kernels.copy.split`).
+    """`kernel`, or its variant that divides in 64 bits if `n` (elements, rows or windows) reaches
+    `INDEX_LIMIT` (`kernels.copy.split`).
     """
     return (
         kernel.bind(INDEX=np.int64)
@@ -151,8 +152,8 @@ def counted(kernel: Kernel, n: int) -> Kernel:
 
 
 def _on_one_device(args: tuple[Any, ...]) -> tuple[int | None, tuple[Any, ...]]:
-    """The device of the arrays among `args`, None if there are none; and `args`, with arrays for
-    tensors.
+    """The index of the device of the arrays among `args`, None if there are none; and `args` with
+    each tensor replaced by an array. Raises RuntimeError for arrays on several devices.
     """
     if any(isinstance(value, TensorImpl) for value in args):
         args = tuple([whole(value) if isinstance(value, TensorImpl) else value for value in args])
@@ -167,7 +168,7 @@ def _on_one_device(args: tuple[Any, ...]) -> tuple[int | None, tuple[Any, ...]]:
 
 
 def check_numbers(args: Iterable[Any]) -> None:
-    """Raises TypeError for what is neither an array nor numbers."""
+    """Raises TypeError for an argument that is not an array, a number or a tuple of numbers."""
     for value in args:
         if not isinstance(value, DeviceArray) and not is_numbers(value):
             raise TypeError(
@@ -181,8 +182,8 @@ def check_numbers(args: Iterable[Any]) -> None:
 
 
 def is_numbers(value: object) -> bool:
-    """Whether it is a number, or a tuple of such values; a NamedTuple of ints is how a kernel gets
-    many sizes under names.
+    """Whether it is a number or a tuple of such values, nested or not. A NamedTuple of ints gives a
+    kernel many sizes under names.
     """
     return (
         isinstance(value, (int, float, np.generic))
@@ -192,4 +193,5 @@ def is_numbers(value: object) -> bool:
 
 
 def _handle(stream: Any) -> int:
+    """The driver's handle of a `Stream`; a number is one already."""
     return int(getattr(stream, "cuda_stream", stream))

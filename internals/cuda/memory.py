@@ -1,11 +1,11 @@
-"""`internals.cuda.memory`: how much memory is in use, by whom, and what to do about it
+"""`internals.cuda.memory`: functions to measure, limit and free a device's memory
 (`torch/cuda/memory.py`).
 
-`device` is None for the current device, an index, "cuda:1" or a `torch.device`. What only asks
-answers 0 or {} before CUDA is initialised, as there is nothing to see.
+`device` is None for the current device, an index, "cuda:1" or a `torch.device`. Before CUDA is
+initialised, the functions that only measure return 0 or {} rather than initialise it.
 
-How the real one differs: pluggable allocators written in C, `MemPool`, managed memory, and
-`list_gpu_processes`, which asks NVML.
+How the real one differs: it also has pluggable allocators written in C, `MemPool`, managed memory,
+and `list_gpu_processes`, which asks NVML.
 """
 
 from __future__ import annotations
@@ -58,90 +58,87 @@ __all__ = [
 
 
 def memory_allocated(device: DeviceLike | None = None) -> int:
-    """Bytes of the blocks in the hands of tensors now."""
+    """Bytes of the blocks that tensors use now."""
     return int(memory_stats(device).get("allocated_bytes.all.current", 0))
 
 
 def max_memory_allocated(device: device | None = None) -> int:
-    """The most that `memory_allocated` ever was, or since `reset_peak_memory_stats`."""
+    """The peak of `memory_allocated` since the start, or since `reset_peak_memory_stats`."""
     return int(memory_stats(device).get("allocated_bytes.all.peak", 0))
 
 
 def memory_reserved(device: DeviceLike | None = None) -> int:
-    """Bytes of the segments held from the device, in use or cached."""
+    """Bytes of the segments that the allocator has from the device, in use or cached."""
     return int(memory_stats(device).get("reserved_bytes.all.current", 0))
 
 
 def max_memory_reserved(device: device | None = None) -> int:
-    """The most that `memory_reserved` ever was, or since `reset_peak_memory_stats`."""
+    """The peak of `memory_reserved` since the start, or since `reset_peak_memory_stats`."""
     return int(memory_stats(device).get("reserved_bytes.all.peak", 0))
 
 
 def memory_cached(device: device | None = None) -> int:
-    """`memory_reserved` by its name of 1.0.1."""
+    """`memory_reserved` under its name in 1.0.1. Warns."""
     _renamed("memory_cached", "memory_reserved")
     return memory_reserved(device)
 
 
 def max_memory_cached(device: device | None = None) -> int:
-    """`max_memory_reserved` by its name of 1.0.1."""
+    """`max_memory_reserved` under its name in 1.0.1. Warns."""
     _renamed("max_memory_cached", "max_memory_reserved")
     return max_memory_reserved(device)
 
 
 def memory_stats(device: DeviceLike | None = None) -> dict[str, Any]:
-    """All counts, by keys such as "allocated_bytes.all.peak": see `allocator/stats.py`. {} before
+    """All counts under keys such as "allocated_bytes.all.peak" (`allocator/stats.py`). {} before
     CUDA is initialised.
     """
     return flatten(memory_stats_as_nested_dict(device))
 
 
 def memory_stats_as_nested_dict(device: DeviceLike | None = None) -> dict[str, Any]:
+    """The counts of `memory_stats` as nested dicts: `stats["allocated_bytes"]["all"]["peak"]`."""
     return _allocator(device).memory_stats() if backend.initialized() else {}
 
 
 def reset_peak_memory_stats(device: device | None = None) -> None:
-    """Let all peaks start again from what is in use now."""
+    """Set all peaks to the current values."""
     _allocator(device).reset_peak_stats()
 
 
 def reset_accumulated_memory_stats(device: device | None = None) -> None:
-    """Let all sums ("allocated", "freed", the numbers of retries and of errors) start again from
-    0.
-    """
+    """Set all sums to 0: "allocated", "freed", the numbers of retries and of errors."""
     _allocator(device).reset_accumulated_stats()
 
 
 def reset_max_memory_allocated(device: device | None = None) -> None:
-    """`reset_peak_memory_stats` by its name of 1.1."""
+    """`reset_peak_memory_stats`, under a name in 1.1 that reset one peak only. Warns."""
     _resets_all("reset_max_memory_allocated")
     reset_peak_memory_stats(device)
 
 
 def reset_max_memory_cached(device: device | None = None) -> None:
-    """`reset_peak_memory_stats` by its name of 1.1."""
+    """`reset_peak_memory_stats`, under a name in 1.1 that reset one peak only. Warns."""
     _resets_all("reset_max_memory_cached")
     reset_peak_memory_stats(device)
 
 
 def empty_cache() -> None:
-    """Give all memory that no tensor uses back to the device, as far as segments are entirely
-    free.
-    """
+    """Give cached memory back to the devices: all segments that no tensor uses any part of."""
     for allocator in devices.existing().values():
         allocator.empty_cache()
 
 
 def mem_get_info(device: device | None = None) -> tuple[int, int]:
-    """Bytes free on the device and in total (`cudaMemGetInfo`). What the allocator caches is not
-    free.
+    """Bytes free on the device, and its bytes in total (`cudaMemGetInfo`). Memory that the
+    allocator caches is not free.
     """
     return backend.driver().memory_info(_index(device))
 
 
 def set_per_process_memory_fraction(fraction: float, device: device | None = None) -> None:
-    """Have at most this part (0 to 1) of the device's memory. Raises TypeError if not a float,
-    ValueError if out of range.
+    """Let this process use at most this fraction (0 to 1) of the device's memory. Raises TypeError
+    for a non-float, ValueError for a fraction out of range.
     """
     allocator = _allocator(device)
     if not isinstance(fraction, float):
@@ -152,6 +149,7 @@ def set_per_process_memory_fraction(fraction: float, device: device | None = Non
 
 
 def get_per_process_memory_fraction(device: DeviceLike | None = None) -> float:
+    """The fraction set by `set_per_process_memory_fraction`; 1.0 if none was set."""
     return _allocator(device).memory_fraction()
 
 
@@ -161,8 +159,8 @@ def get_per_process_memory_fraction(device: DeviceLike | None = None) -> float:
 def caching_allocator_alloc(
     size: int, device: DeviceLike | None = None, stream: object = None
 ) -> int:
-    """The address of `size` bytes, for other libraries. `stream` is a Stream or a handle; None is
-    the current one.
+    """The address of `size` bytes from the caching allocator, for other libraries. `stream` is a
+    Stream or a handle; None is the current one. Raises TypeError for another stream.
     """
     index = _index(device)
     if stream is None:
@@ -177,8 +175,8 @@ def caching_allocator_alloc(
 
 
 def caching_allocator_delete(mem_ptr: int) -> None:
-    """Give back what `caching_allocator_alloc` returned. Raises RuntimeError for any other
-    address.
+    """Free the memory at an address that `caching_allocator_alloc` returned. Raises RuntimeError
+    for any other address.
     """
     if not mem_ptr:
         return
@@ -190,7 +188,7 @@ def caching_allocator_delete(mem_ptr: int) -> None:
 
 
 def caching_allocator_enable(value: bool = True) -> None:
-    """Whether new memory is cut from the cache; else each tensor is a `cudaMalloc` and a
+    """Set whether new memory comes from the cache. If not, each tensor costs a `cudaMalloc` and a
     `cudaFree`.
     """
     if backend.initialized():
@@ -200,7 +198,7 @@ def caching_allocator_enable(value: bool = True) -> None:
 
 @contextmanager
 def caching_allocator_disabled() -> Iterator[None]:
-    """Within: `caching_allocator_enable(False)`."""
+    """Take new memory directly from the device inside the block, without the cache."""
     before = {index: allocator.enabled for index, allocator in devices.existing().items()}
     caching_allocator_enable(False)
     try:
@@ -211,12 +209,14 @@ def caching_allocator_disabled() -> Iterator[None]:
 
 
 def get_allocator_backend() -> str:
-    """The name of the allocator in use: "native" is this one."""
+    """The name of the allocator in use: always "native", the caching allocator."""
     return "native"
 
 
 def _set_allocator_settings(env: str) -> None:
-    """Follow other options from now on: see `allocator/config.py`."""
+    """Use the options in the text `env` from now on (`allocator/config.py`). Warns, as it is
+    deprecated.
+    """
     warnings.warn(
         "torch.cuda._set_allocator_settings is deprecated. Use "
         "torch._C._accelerator_setAllocatorSettings instead.",
@@ -230,7 +230,9 @@ def _set_allocator_settings(env: str) -> None:
 
 
 def host_memory_stats() -> dict[str, Any]:
-    """The counts of the allocator of page-locked memory: see `allocator/pinned.py`."""
+    """The counts of the allocator of page-locked memory (`allocator/pinned.py`), under keys such as
+    "active_bytes.peak". {} before CUDA is initialised.
+    """
     return flatten(host_memory_stats_as_nested_dict())
 
 

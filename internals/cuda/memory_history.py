@@ -1,11 +1,11 @@
-"""Who allocated what: recording it, and looking at it (`torch/cuda/memory.py`,
-`torch/csrc/cuda/memory_snapshot.cpp`).
+"""Records which stack of calls allocated which memory, and writes it to a file
+(`torch/cuda/memory.py`, `torch/csrc/cuda/memory_snapshot.cpp`).
 
     torch.cuda.memory._record_memory_history()
     ...                                            # the program
     torch.cuda.memory._dump_snapshot("snapshot.pickle")
 
-The file is what PyTorch writes: drop it on pytorch.org/memory_viz, or run `python -m
+The file has PyTorch's format: drop it on pytorch.org/memory_viz, or run `python -m
 torch.cuda._memory_viz trace_plot snapshot.pickle`.
 
 How the real one differs: it can add the annotations of `record_function`, the line of a compiled
@@ -39,13 +39,15 @@ def _record_memory_history(
     global_record_annotations: bool = False,
     skip_actions: list[str] | None = None,
 ) -> None:
-    """Write down what the allocators of all devices do, from now on.
+    """Record what the allocators of all devices do, from now on.
 
-    `enabled`: "state" keeps who allocated each live block, "all" also a history of everything; None
-    stops, and forgets the history. `context`: whose stacks are kept: None, "state" (live blocks),
-    "alloc" (also in the history, of allocations), "all" (also of frees). `stacks`: "python" leaves
-    out frames of what is C++ in PyTorch. The history has at most `max_entries` entries. `device`
-    and `compile_context` are there for compatibility. Raises RuntimeError for another value.
+    `enabled`: "state" keeps the stack that allocated each live block, "all" also a history of all
+    actions; None stops, and drops the history. `context` chooses which stacks are kept: None,
+    "state" (of live blocks), "alloc" (also of allocations in the history), "all" (also of frees).
+    `stacks`: "python" leaves out frames that are C++ in PyTorch. The history has at most
+    `max_entries` entries, none with an action in `skip_actions`. `device`, `compile_context` and
+    `global_record_annotations` are accepted for compatibility only. Raises RuntimeError for another
+    value.
     """
     if isinstance(enabled, bool):
         return _record_memory_history_legacy(enabled, context is not None)
@@ -76,8 +78,8 @@ def _record_memory_history_legacy(
     trace_alloc_max_entries: int = 1,
     trace_alloc_record_context: bool = False,
 ) -> None:
-    """What the call with a bool meant until 2.0: the stacks of live blocks, and hardly a
-    history.
+    """The meaning of a bool until 2.0: it keeps the stacks of live blocks, and a history of
+    `trace_alloc_max_entries` entries.
     """
     level = (
         history.ALLOC
@@ -91,15 +93,15 @@ def _record_memory_history_legacy(
 
 
 def memory_snapshot() -> list[dict[str, Any]]:
-    """The segments of all devices, with their blocks: see `allocator/snapshot.py`. [] before CUDA
-    is initialised.
+    """The segments of all devices with their blocks (`allocator/snapshot.py`). Empty before CUDA is
+    initialised.
     """
     return [segment for allocator in existing().values() for segment in allocator.snapshot()]
 
 
 def _snapshot(device: device | None = None) -> dict[str, Any]:
-    """Everything: `segments`, `device_traces` (one list for each device), `allocator_settings`,
-    `external_annotations`.
+    """The state of all allocators as a dict of `segments`, `device_traces` (a list of entries for
+    each device), `allocator_settings` and `external_annotations`.
     """
     traces: list[list[dict[str, Any]]] = []
     segments: list[dict[str, Any]] = []
@@ -117,6 +119,7 @@ def _snapshot(device: device | None = None) -> dict[str, Any]:
 
 def _dump_snapshot(filename: str | os.PathLike[str] = "dump_snapshot.pickle") -> None:
     """Write `_snapshot()` to a file, as a pickle."""
+    # into a temporary file first: a snapshot that fails must not destroy an older one
     path = os.path.abspath(filename)
     with tempfile.NamedTemporaryFile(dir=os.path.dirname(path), delete=False) as file:
         try:
@@ -141,7 +144,7 @@ def _allocation_traceback(data_ptr: int) -> list[dict[str, Any]] | None:
 
 
 def _set_memory_metadata(metadata: str) -> None:
-    """Have `metadata` in all entries from now on; "" for none."""
+    """Put the text `metadata` into all entries from now on; "" for none."""
     history.metadata = metadata
 
 
@@ -150,5 +153,6 @@ def _get_memory_metadata() -> str:
 
 
 def _check(value: Any, valid: tuple[Any, ...], message: str) -> None:
+    """Raises a RuntimeError with `message` unless `value` is one of the valid ones."""
     if value not in valid:
         raise RuntimeError(message)

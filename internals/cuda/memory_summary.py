@@ -1,9 +1,7 @@
 """The table of `torch.cuda.memory_summary()` (`torch/cuda/memory.py`).
 
-A row is measured in the unit that suits the row of all pools, so that the rows below it can be
-compared.
-
-How the real one differs: not in this.
+The row of a quantity over all pools chooses the unit of each column. The rows of the single pools
+below it use the same unit, so that you can compare them.
 """
 
 from __future__ import annotations
@@ -24,7 +22,9 @@ Format = Callable[[int, int], str]
 
 
 def memory_summary(device: device | None = None, abbreviated: bool = False) -> str:
-    """How much memory is in use, as a table; `abbreviated`: without a row for each pool."""
+    """A device's memory statistics as a table. `abbreviated` leaves out the rows of the single
+    pools.
+    """
     from .memory import memory_stats
 
     index = device_index(device, optional=True)
@@ -38,6 +38,7 @@ def memory_summary(device: device | None = None, abbreviated: bool = False) -> s
         DOUBLE_RULE,
         "        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  ",
     ]
+    # a row for both pools, which sets the units, then one for each pool
     for key, title, form in METRICS:
         lines.append(RULE)
         units = _values(stats, f"{key}.all")
@@ -60,10 +61,12 @@ def memory_summary(device: device | None = None, abbreviated: bool = False) -> s
 
 
 def _values(stats: dict[str, Any], key: str) -> list[int]:
+    """The values of a row, one for each of `COLUMNS`."""
     return [stats[f"{key}.{column}"] for column in COLUMNS]
 
 
 def _row(title: str, values: list[int], units: list[int], form: Format) -> str:
+    """A row of the table, in which the unit of each value is the one that suits its `units`."""
     return (
         f" {title:<21} | "
         + " | ".join(form(value, unit) for value, unit in zip(values, units))
@@ -72,7 +75,7 @@ def _row(title: str, values: list[int], units: list[int], form: Format) -> str:
 
 
 def _format_size(nbytes: int, measure: float) -> str:
-    """`nbytes` in the unit in which `measure` has at most six digits."""
+    """`nbytes` in the unit in which `measure` has at most six digits: below 768 Ki."""
     unit = "B  "
     for larger in ("KiB", "MiB", "GiB", "TiB", "PiB"):
         if measure < 768 * 1024:
@@ -82,6 +85,7 @@ def _format_size(nbytes: int, measure: float) -> str:
 
 
 def _format_count(count: int, measure: float) -> str:
+    """`count` in units, thousands or millions, so that `measure` is below 750,000 if possible."""
     unit = " "
     for larger in ("K", "M"):
         if measure < 750 * 1000:

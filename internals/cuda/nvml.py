@@ -1,12 +1,12 @@
-"""Counting GPUs without CUDA (`_device_count_nvml` of `torch/cuda/__init__.py`).
+"""Counts GPUs without initialising CUDA (`_device_count_nvml` of `torch/cuda/__init__.py`).
 
 `cuInit` cannot be undone, and a process that has called it must not fork: its child could not use
-CUDA any more. So those who only want to know whether there is a GPU ask NVIDIA's management
-library. It knows the machine, not the process: which GPUs `CUDA_VISIBLE_DEVICES` leaves, and in
-which order, has to be worked out here, as CUDA does it.
+CUDA. NVIDIA's management library, NVML, counts GPUs without it. But NVML knows the machine, not the
+process: which GPUs `CUDA_VISIBLE_DEVICES` leaves visible has to be worked out here, by CUDA's
+rules.
 
-How the real one differs: `is_available` asks like this only with PYTORCH_NVML_BASED_CUDA_CHECK=1,
-`device_count` always; here both do, unless that variable is 0.
+How the real one differs: `device_count` always asks NVML, `is_available` only with
+PYTORCH_NVML_BASED_CUDA_CHECK=1; here both do, unless that variable is 0.
 """
 
 from __future__ import annotations
@@ -19,31 +19,32 @@ LIBRARY = "nvml.dll" if os.name == "nt" else "libnvidia-ml.so.1"
 
 
 def device_count() -> int | None:
-    """How many GPUs CUDA would show this process; None where only CUDA can tell."""
-    asked = os.environ.get("CUDA_VISIBLE_DEVICES")
+    """The number of GPUs that CUDA would show this process; None if only CUDA can tell."""
+    setting = os.environ.get("CUDA_VISIBLE_DEVICES")
     if (
         os.environ.get("PYTORCH_NVML_BASED_CUDA_CHECK") == "0"
-        or asked is not None
-        and asked.startswith("MIG-")
+        or setting is not None
+        and setting.startswith("MIG-")
     ):
         return None
-    if asked is not None and not (visible := named(asked)):
+    if setting is not None and not (visible := named(setting)):
         return 0
     try:
         uuids = _uuids()
     except (OSError, AttributeError):  # no such library, or one without these functions
         return None
-    if uuids is None or asked is None:
+    if uuids is None or setting is None:
         return None if uuids is None else len(uuids)
     count = 0
     chosen: set[str] = set()
-    for name in visible:  # up to the first that is not there, or is meant twice
+    # CUDA's rules: the first GPU that does not exist ends the list, one named twice empties it
+    for name in visible:
         found = (
             uuids[int(name) : int(name) + 1]
             if name.isdigit()
             else [u for u in uuids if u.startswith(name)]
         )
-        if len(found) != 1:
+        if len(found) != 1:  # none, or the beginning of several UUIDs
             break
         if found[0] in chosen:
             return 0
@@ -52,13 +53,13 @@ def device_count() -> int | None:
     return count
 
 
-def named(asked: str) -> list[str]:
-    """What `CUDA_VISIBLE_DEVICES` names, up to a name of another kind than the first: indices, or
-    beginnings of UUIDs.
+def named(setting: str) -> list[str]:
+    """The names in a value of `CUDA_VISIBLE_DEVICES`: indices, or beginnings of UUIDs, as the first
+    one is. A name of another kind ends the list; one that occurs twice empties it.
     """
-    pattern = r"GPU-\S*" if asked.startswith("GPU-") else r"\+?(\d+)"
+    pattern = r"GPU-\S*" if setting.startswith("GPU-") else r"\+?(\d+)"
     found = []
-    for name in asked.split(","):
+    for name in setting.split(","):
         match = re.match(pattern, name.strip())
         if match is None:
             break
@@ -67,10 +68,10 @@ def named(asked: str) -> list[str]:
 
 
 def _uuids() -> list[str] | None:
-    """Those of all GPUs of the machine, in NVML's order; None if it does not answer. Raises OSError
-    without the library.
+    """The UUIDs of all GPUs of the machine, in NVML's order; None if a call fails. Raises OSError
+    without the library, AttributeError if it lacks a function.
     """
-    library = ctypes.CDLL(LIBRARY)
+    library = ctypes.CDLL(LIBRARY)  # its functions return 0 for success
     count, handle, uuid = ctypes.c_int(0), ctypes.c_void_p(), ctypes.create_string_buffer(96)
     if library.nvmlInit_v2() or library.nvmlDeviceGetCount_v2(ctypes.byref(count)):
         return None

@@ -1,19 +1,19 @@
-"""Looking over a kernel's shoulder: what the interpreter tells whoever watches a launch.
+"""The interface for watching a launch: the calls that the interpreter makes to an observer.
 
-The watcher hands out the arrays that the kernel sees, so that each access is a call of its own
-code; and it is told which thread runs, so that it knows whose access it is. In a launch the calls
-come in this order:
+The observer supplies the arrays that the kernel sees, so that each access calls the observer's own
+code; and it is told which thread runs, so that it knows which one made the access. The calls of a
+launch come in this order:
 
     array                     once for each array among the arguments, before any thread runs
     begin_block               for each block
         begin_thread          for each thread of it, each time it goes on: at its beginning and
-                              behind every barrier and shuffle
+                              after every barrier and shuffle
             shared_array      when the first thread of the block comes to a `cuda.shared.array`
 
-`cuda.atomic` reads and writes through the same arrays, with `in_atomic` set meanwhile.
+`cuda.atomic` reads and writes through the same arrays; while it does, `in_atomic` is True.
 
-How the real one differs: compute-sanitizer calls the tool's device functions from inside the
-kernel, which it has patched (`sanitizerPatchModule`).
+How the real one differs: compute-sanitizer patches the kernel, so that it calls device functions of
+the tool (`sanitizerPatchModule`).
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from typing import Any, Protocol
 
 
 class Observer(Protocol):
-    """What watches a launch. The only one is `recorder.Recorder`."""
+    """The methods of an object that watches a launch. `recorder.Recorder` is the only one."""
 
     in_atomic: bool  # the running thread is inside of an atomic operation
 
     def array(self, name: str, data: Any, argument: Any) -> Any:
-        """What the kernel gets for its argument `name`: something to index like `data`, a numpy
-        array over the argument.
+        """The array that the kernel gets for its argument `name`. It is indexed like `data`, a
+        numpy array over the memory of `argument`, a `DeviceArray`.
         """
 
     def shared_array(self, name: str, data: Any) -> Any:
-        """What the threads of the running block get for an array in shared memory; `name` numbers
-        those of the block.
+        """The array that the threads of the running block get for one in shared memory. `data` is a
+        numpy array; `name` is "shared0", "shared1", ... in the order of first use.
         """
 
     def begin_block(self, index: tuple[int, int, int]) -> None:

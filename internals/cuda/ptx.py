@@ -1,20 +1,20 @@
-"""A kernel as PTX, the assembly language of NVIDIA's GPUs: compiled on any machine, whether it has
-a GPU or not (`nvcc -ptx`).
+"""Compiles a kernel to PTX, the assembly language of NVIDIA's GPUs, on any machine, with or without
+a GPU (`nvcc -ptx`).
 
     text = ptx(binary.bind(op=add, T=np.float32), "float32[:]", "float32[:]", "float32[:]", int)
     text.body               # the instructions alone
     text.counts()           # {"ld.global": 2, "st.global": 1, ...}
 
-Each argument is described by a type: a numpy dtype or `int` for a number, "float32[:]" for an
-array, a tuple of them for a tuple; or by an example of itself, as a NamedTuple has to be. NVVM, the
-compiler behind it, comes from PyPI: pip install 'numba-cuda[cu13]'.
+Each argument is described by a type (a numpy dtype or `int` for a number, "float32[:]" for an
+array, a tuple of types for a tuple) or by an example; a NamedTuple needs an example. NVVM, the
+compiler behind numba, comes from PyPI: pip install 'numba-cuda[cu13]'.
 
-It runs in another process: this one may use numba's simulator, which compiles nothing, and which
-numba chooses once and for all when it is imported.
+The compiler runs in a process of its own. This process may use numba's simulator, which compiles
+nothing; numba chooses between the two only once, when it is imported.
 
 How the real one differs: nvcc compiles ahead of time, for each architecture that a binary should
-run on; `ptxas`, in the driver or in the toolkit, then turns PTX into the instructions of one chip,
-which is where registers are assigned.
+run on. `ptxas`, in the driver or in the toolkit, then turns PTX into the instructions of one chip,
+and assigns its registers.
 """
 
 from __future__ import annotations
@@ -33,17 +33,18 @@ from .language import cuda
 from .ptx_text import Ptx
 
 FIX = "pip install 'numba-cuda[cu13]'"
-CAPABILITY = (9, 0)
+CAPABILITY = (9, 0)  # the default compute capability: Hopper
 
-copyreg.pickle(type(cuda), lambda _: "cuda")  # `cuda` in a kernel's globals: the one in `language`
+# a kernel's global `cuda` is pickled as a name: the other process finds its own in `language`
+copyreg.pickle(type(cuda), lambda _: "cuda")
 
 
 class PtxError(RuntimeError):
-    """A kernel that does not compile. The text is the compiler's."""
+    """A kernel that does not compile. The message has the compiler's text."""
 
 
 class PtxUnavailable(RuntimeError):
-    """There is no compiler here. The text says how to get one."""
+    """There is no compiler on this machine. The message says how to get one."""
 
 
 def ptx(
@@ -58,10 +59,10 @@ def ptx(
 
     `kernel` may also be one that numba's `@cuda.jit` made.
 
-    "float32[:]" is an array whose elements lie one after the other, as `flat()` gives; "float32[:,
-    :]" one with any strides. With `lineinfo` the text says which line of the source each
-    instruction comes from. Raises PtxUnavailable without a compiler, PtxError with its message if
-    the kernel does not compile, and TypeError for what is no type.
+    "float32[:]" is a contiguous array, as from `flat()`; "float32[:,:]" is one with any strides.
+    With `lineinfo` the text says from which line of the source each instruction comes. Raises
+    PtxUnavailable without a compiler, PtxError with its message if the kernel does not compile,
+    TypeError for an argument type that does not exist.
     """
     found = compile_all([(kernel, argument_types)], cc, fastmath, lineinfo)[0]
     if isinstance(found, PtxError):
@@ -75,8 +76,8 @@ def compile_all(
     fastmath: bool = False,
     lineinfo: bool = False,
 ) -> list[Ptx | PtxError]:
-    """Compile many (kernel, argument types) in one process: for each its PTX, or the error it gave.
-    Raises PtxUnavailable.
+    """Compile many pairs (kernel, argument types) in one process. Returns the PTX of each, or its
+    error. Raises PtxUnavailable.
     """
     try:
         from numba import cloudpickle
@@ -87,17 +88,18 @@ def compile_all(
         (as_kernel(kernel), [t if hasattr(t, "_fields") else type_name(t) for t in types])
         for kernel, types in items
     ]
-    order = cloudpickle.dumps((work, cc, fastmath, lineinfo))
-    done = subprocess.run(
+    request = cloudpickle.dumps((work, cc, fastmath, lineinfo))
+    process = subprocess.run(
         [sys.executable, "-c", "from internals.cuda.ptx_compiler import main; main()"],
-        input=order, capture_output=True, env=_environment(), check=False,
+        input=request, capture_output=True, env=_environment(), check=False,
     )  # fmt: skip
-    if done.returncode != 0:
+    if process.returncode != 0:
         raise PtxUnavailable(
             "the process that compiles to PTX "
-            f"failed:\n{done.stderr.decode(errors='replace').strip()[-2000:]}"
+            f"failed:\n{process.stderr.decode(errors='replace').strip()[-2000:]}"
         )
-    kind, *answer = pickle.loads(done.stdout)
+    # ("done", [(success, PTX or message), ...]) or ("unavailable", reason): see `ptx_compiler`
+    kind, *answer = pickle.loads(process.stdout)
     if kind == "unavailable":
         raise PtxUnavailable(
             f"compiling to PTX needs numba-cuda and NVVM, which come with: {FIX}\n({answer[0]})"
@@ -111,8 +113,8 @@ def compile_all(
 
 
 def _environment() -> dict[str, str]:
-    """That of this process, without what makes numba or this package use a simulator, and with the
-    same modules within reach.
+    """The environment for the compiler: that of this process, but without simulators, with the same
+    module path, and with a fixed hash seed.
     """
     env = {
         k: v

@@ -1,10 +1,10 @@
-"""What becomes of PTX on a chip: registers, and what did not fit into them, as ptxas reports it
-(`nvcc -Xptxas=-v`).
+"""The registers that a kernel's PTX needs on a chip, and the values that did not fit into them, as
+ptxas reports them (`nvcc -Xptxas=-v`).
 
     registers_of(ptx(kernel, ...), (9, 0))      # Registers(used=128, spilled=0, stack=0)
 
-ptxas comes within nvJitLink, so that this works without a GPU. A spill is a register kept in memory
-because there are no more; in an inner loop it costs more than whatever wanted the register.
+ptxas is part of nvJitLink, so this works without a GPU. A spill is a value kept in memory because
+no register is left for it; in an inner loop that is expensive.
 
 How the real one differs: `ptxas` is a program of the toolkit; `cuobjdump --dump-resource-usage`
 reads the same from a binary.
@@ -20,8 +20,8 @@ from .ptx import FIX, PtxError, PtxUnavailable
 
 
 class Registers(NamedTuple):
-    """Of a thread. `spilled` and `stack` are bytes of memory, `stack` those for arrays that are no
-    registers as well.
+    """The resources of a thread: `used` registers, and bytes of local memory. `spilled` is the
+    bytes of spilled values, `stack` those of the stack frame, which holds local arrays too.
     """
 
     used: int
@@ -30,8 +30,8 @@ class Registers(NamedTuple):
 
 
 def registers_of(text: str, cc: tuple[int, int]) -> Registers:
-    """Assign registers for a chip of compute capability `cc`. Raises PtxUnavailable without
-    nvJitLink, PtxError for bad PTX.
+    """The registers of the one kernel in the PTX `text` on a chip of compute capability `cc`.
+    Raises PtxUnavailable without nvJitLink, PtxError for bad PTX.
     """
     link, options, code = (
         nvjitlink(),
@@ -43,7 +43,7 @@ def registers_of(text: str, cc: tuple[int, int]) -> Registers:
         try:
             link.add_data(handle, link.InputType.PTX, code, len(code), "kernel")
             link.complete(handle)
-        except Exception as error:  # nvJitLink's own, which only says that it failed
+        except Exception as error:  # it only says that linking failed: the log has the reason
             raise PtxError(
                 f"ptxas refuses this for sm_{cc[0]}{cc[1]}: {_log(link, handle, 'error') or error}"
             ) from None
@@ -53,7 +53,7 @@ def registers_of(text: str, cc: tuple[int, int]) -> Registers:
 
 
 def read(report: str) -> Registers:
-    """The numbers of a report of ptxas about one kernel."""
+    """The numbers in a report of ptxas about one kernel; 0 for one that it leaves out."""
 
     def number(pattern: str) -> int:
         found = re.search(pattern, report)
@@ -64,16 +64,17 @@ def read(report: str) -> Registers:
 
 
 def nvjitlink() -> Any:
-    """The binding of nvJitLink. Raises PtxUnavailable if it or the library is missing."""
+    """The Python binding of nvJitLink. Raises PtxUnavailable if it or the library is missing."""
     try:
         found = importlib.import_module("cuda.bindings.nvjitlink")
         found.version()
-    except Exception as error:  # each way of being absent has its own
+    except Exception as error:  # the type depends on which part is missing
         raise PtxUnavailable(f"nvJitLink is not here: {FIX} ({error})") from None
     return found
 
 
 def _log(link: Any, handle: int, kind: str) -> str:
+    """The "info" or the "error" log of a link."""
     text = bytearray(getattr(link, f"get_{kind}_log_size")(handle))
     getattr(link, f"get_{kind}_log")(handle, text)
     return text.decode(errors="replace").strip("\0 \n")

@@ -1,13 +1,13 @@
-"""Random numbers on the GPU: its generators, and the functions that seed them
+"""The generators of random numbers on the GPU, and the functions that seed them
 (`torch/cuda/random.py`, `CUDAGeneratorImpl.cpp`).
 
-A generator of the GPU is two numbers: a seed, and an *offset*, how many words each thread has been
-given so far. Philox makes all else of these and of the thread's index (`kernels/philox.py`), so a
-state has 16 bytes, and nothing of it lies on the device. Whoever launches a kernel that draws says
-how many words a thread may take, and the offset moves on by as many.
+A generator is two numbers: a seed, and an *offset*, the number of random words that each thread has
+been given so far. Philox computes a thread's words from these two and the thread's index
+(`kernels/philox.py`). So a state has only 16 bytes, and none of it lies on the device. The launch
+of a kernel that draws reserves the words that a thread may take: the offset moves on by as many.
 
-Seeding a GPU that nothing has used yet is remembered until something does, so that
-`torch.manual_seed` wakes up no device.
+Seeding a GPU that has not been used is remembered until it is, so that `torch.manual_seed`
+initialises no device.
 
 How the real one differs: a generator that takes part in the capture of a CUDA graph keeps seed and
 offset in device memory.
@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.core.device import DeviceLike
 
-SEED_BYTES, STATE_BYTES = 8, 16
+SEED_BYTES, STATE_BYTES = 8, 16  # a state is the seed alone, or the seed and the offset
 
 
 class CUDAGenerator(Generator):
-    """What `Generator("cuda")` makes: a seed and an offset, a multiple of 4."""
+    """The class of `Generator("cuda")`: a seed, and an offset that is a multiple of 4, as Philox
+    computes four words at once.
+    """
 
     __slots__ = ("_offset",)
 
@@ -48,10 +50,11 @@ class CUDAGenerator(Generator):
         return self
 
     def get_offset(self) -> int:
+        """The number of words that every thread has been given so far."""
         return self._offset
 
     def set_offset(self, offset: int) -> CUDAGenerator:
-        """Go on from word `offset` of every thread. Raises RuntimeError unless it is a multiple of
+        """Continue at word `offset` of every thread. Raises RuntimeError unless it is a multiple of
         4.
         """
         if offset % 4:
@@ -60,20 +63,20 @@ class CUDAGenerator(Generator):
         return self
 
     def philox_state(self, words: int) -> tuple[Any, Any]:
-        """Seed and position (in fours) for a kernel whose threads take up to `words` words each;
-        the generator moves on.
+        """The seed, and the position in blocks of four words, for a kernel whose threads take up to
+        `words` words each. Moves the offset on.
         """
         position = self._offset // 4
-        self._offset += (words + 3) // 4 * 4
+        self._offset += (words + 3) // 4 * 4  # whole blocks: no two launches share one
         return np.uint64(self._seed), np.uint64(position)
 
     def get_state(self) -> Any:
-        """The state, 16 bytes on the CPU: the seed and the offset."""
+        """The state as a tensor (16,) of bytes on the CPU: the seed, then the offset."""
         return from_array(np.array([self._seed, self._offset], np.uint64).view(np.uint8))
 
     def set_state(self, new_state: TensorImpl) -> CUDAGenerator:
-        """Go on from a state. Raises TypeError or RuntimeError for what `get_state` cannot have
-        given.
+        """Continue from a state, or from a seed alone. Raises TypeError or RuntimeError for a
+        tensor that is neither.
         """
         content = state_bytes(new_state)
         if len(content) not in (SEED_BYTES, STATE_BYTES):
@@ -87,13 +90,13 @@ class CUDAGenerator(Generator):
 
 
 class DefaultGenerators:
-    """`torch.cuda.default_generators`: one for each device, made and seeded unpredictably when it
-    is first asked for.
+    """`torch.cuda.default_generators`: one for each device, made when it is first asked for. Unless
+    you seeded the device before, its seed is unpredictable.
     """
 
     def __init__(self) -> None:
         self._made: dict[int, CUDAGenerator] = {}
-        self._seed_of: dict[int, int] = {}  # for generators yet to be made
+        self._seed_of: dict[int, int] = {}  # the seeds of generators that are yet to be made
         self._seed_of_all: int | None = None
 
     def __len__(self) -> int:
@@ -116,19 +119,21 @@ class DefaultGenerators:
         return repr(tuple(self))
 
     def seed_one(self, index: int, seed: int) -> None:
+        """Seed the generator of a device, now or when it is made."""
         if index in self._made:
             self._made[index].manual_seed(seed)
         else:
             self._seed_of[index] = seed
 
     def seed_all(self, seed: int) -> None:
+        """Seed the generators of all devices, also of those that are yet to be made."""
         self._seed_of.clear()
         self._seed_of_all = seed
         for generator in self._made.values():
             generator.manual_seed(seed)
 
     def forget(self) -> None:
-        """Another driver has taken over: its devices get new generators."""
+        """Drop the generators, since another driver took over; its devices get new ones."""
         self._made.clear()
 
 
@@ -146,7 +151,7 @@ def get_rng_state_all() -> list[Any]:
 
 
 def set_rng_state(new_state: Tensor, device: DeviceLike = "cuda") -> None:
-    """Let the device's default generator go on from a state that `get_rng_state` gave."""
+    """Let the device's default generator continue from a state of `get_rng_state`."""
     default_generators[_index(device)].set_state(new_state)
 
 
@@ -156,33 +161,33 @@ def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the generator of the current GPU. Without one, nothing happens."""
+    """Seed the generator of the current GPU. Without a GPU it has no effect."""
     default_generators.seed_one(backend.current_device(), int(seed))
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seed the generators of all GPUs. Without any, nothing happens."""
+    """Seed the generators of all GPUs. Without a GPU it has no effect."""
     default_generators.seed_all(int(seed))
 
 
 def seed() -> None:
-    """Seed the generator of the current GPU unpredictably. Without one, nothing happens."""
+    """Seed the generator of the current GPU unpredictably. Without a GPU it has no effect."""
     manual_seed(Generator().seed())
 
 
 def seed_all() -> None:
-    """Seed all GPUs with one unpredictable seed."""
+    """Seed all GPUs with the same unpredictable seed."""
     manual_seed_all(Generator().seed())
 
 
 def initial_seed() -> int:
-    """The seed that the current GPU's generator started from."""
+    """The seed of the current GPU's generator."""
     return default_generators[_index("cuda")].initial_seed()
 
 
 def generator_for(given: Generator | None, device: Any) -> CUDAGenerator:
-    """`given`, or the device's default. Raises RuntimeError for a generator of another kind of
-    device, or of another one.
+    """`given`, or the default generator of `device` for None. Raises RuntimeError for a generator
+    of another type of device.
     """
     if given is None:
         return default_generators[device.index]
@@ -194,6 +199,7 @@ def generator_for(given: Generator | None, device: Any) -> CUDAGenerator:
 
 
 def _index(device: DeviceLike) -> int:
+    """The index of a device given as an index, a string or a `torch.device`."""
     where = (
         Device("cuda", device)
         if isinstance(device, int)

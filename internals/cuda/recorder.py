@@ -1,17 +1,17 @@
-"""The recorder: runs a kernel on the CPU and notes every access of every thread (what NVIDIA's
-compute-sanitizer instruments).
+"""Runs a kernel on the CPU and records every memory access of every thread, as NVIDIA's
+compute-sanitizer does on a GPU.
 
     log = record(add, 2, 64, out, a, b)     # a grid of 2 blocks of 64 threads; numpy arrays or
                                             # tensors
     log.instructions[0].efficiency          # 1.0: perfectly coalesced
     log.races                               # []
 
-It is the observer of the interpreter: the arrays that a kernel gets from it write down who reads
-and writes which element, and from which place of the source. No GPU and no simulated one is needed;
-the arrays are really written to.
+The recorder is an observer of the interpreter: the arrays that it gives to a kernel record which
+thread reads or writes which element, from which place in the source. It needs neither a GPU nor a
+simulated one. The kernel really runs: its outputs are written to your arrays.
 
-How the real one differs: tools of NVIDIA patch the machine code of the kernel. Their numbers are
-those of the compiled program, these are those of the source.
+How the real one differs: NVIDIA's tools patch the machine code of the kernel, so their numbers are
+about the compiled program; these are about the source.
 """
 
 from __future__ import annotations
@@ -44,18 +44,17 @@ if TYPE_CHECKING:
     from internals.cuda.language import Kernel
     from internals.cuda.registers import Dim3
 
-ALIGNED = 512  # every allocation of a GPU begins at a multiple of this many bytes
+ALIGNED = 512  # addresses of GPU allocations are multiples of this many bytes
 
 
 def record(
     kernel: Kernel, grid: int | Sequence[int], block: int | Sequence[int], *args: Any
 ) -> AccessLog:
-    """Run `kernel` with `args` and return what its threads did to memory.
+    """Run `kernel` with `args` and return the log of its threads' memory accesses.
 
-    `kernel` is one of this package, or a function as numba.cuda takes it (decorated or not). Arrays
-    are numpy arrays and tensors on any device; `flat(t)` is taken too. Those on a device are copied
-    to the host for the time of the run. Raises TypeError for other arguments, and what a failing
-    kernel raises.
+    `kernel` is one of this package, or a function written for numba.cuda, decorated or not. Arrays
+    are numpy arrays, tensors on any device, or `flat(t)`. Memory on a device is copied to the host,
+    and back after the run. Raises TypeError for other arguments, and any error of the kernel.
     """
     program = as_kernel(kernel)
     names = list(inspect.signature(program.function).parameters)
@@ -71,31 +70,31 @@ def record(
 
 
 class Recorder:
-    """The observer that writes into `log`. `starts`: how far each array lies behind the beginning
-    of its memory, in bytes.
+    """The observer that writes into `log`. `starts` has the offset of each array in its allocation,
+    modulo `ALIGNED`, in bytes.
     """
 
     def __init__(self, log: AccessLog, starts: dict[str, int] | None = None) -> None:
         self.log, self.starts = log, starts or {}
         self.in_atomic = False
         self.block = self.thread = self.phase = 0
-        self._numbers: dict[tuple[str, str], int] = {}
-        self._shown: dict[str, str] = {}
-        self._places: dict[Any, int] = {}
-        self._positions: dict[CodeType, list[Any]] = {}
-        self._occurrences: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self._numbers: dict[tuple[str, str], int] = {}  # (name, space) to index in log.arrays
+        self._shown: dict[str, str] = {}  # "shared0" to the name of the variable
+        self._places: dict[Any, int] = {}  # call path to index in log.places
+        self._positions: dict[CodeType, list[Any]] = {}  # one for each instruction
+        self._occurrences: defaultdict[tuple[int, int], int] = defaultdict(int)  # of this block
 
     def array(self, name: str, data: Array, argument: DeviceArray) -> RecordedArray:
-        """What a thread gets for an argument."""
+        """The array that threads get for the argument `name`."""
         return RecordedArray(data, self, self._number(name, "global", data))
 
     def shared_array(self, name: str, data: Array) -> RecordedArray:
-        """What a thread gets for an array in shared memory: one of each block, which the log counts
-        as one.
+        """The array that threads get for one in shared memory. Each block has its own, but the log
+        has one entry for all.
 
-        It is called by the variable that it is assigned to, if that can be seen.
+        It is named after the variable that it is assigned to, if the line of the source shows one.
         """
-        frame = sys._getframe(2)  # behind cuda.shared.array
+        frame = sys._getframe(2)  # the kernel: 0 is this function, 1 is cuda.shared.array
         line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
         assigned = re.match(r"\s*(\w+)\s*=", line)
         taken = {shown for given, shown in self._shown.items() if given != name}
@@ -115,6 +114,7 @@ class Recorder:
     def note(self, kind: str, array: int, element: int, offset: int, frame: FrameType) -> None:
         """The running thread touched `element`, from the place in the source where `frame` is."""
         place = self._place(frame)
+        # `x[i] += 1` loads and stores at one place: the two are counted separately
         key = (self.thread, 2 * place + (kind == "store"))
         occurrence = self._occurrences[key]
         self._occurrences[key] = occurrence + 1
@@ -125,6 +125,7 @@ class Recorder:
         )
 
     def _number(self, name: str, space: str, data: Array) -> int:
+        """The index of an array in `log.arrays`, to which it is added if it is new."""
         found = self._numbers.get((name, space))
         if found is None:
             found = self._numbers[name, space] = len(self.log.arrays)
@@ -136,17 +137,17 @@ class Recorder:
         return found
 
     def _place(self, frame: FrameType) -> int:
-        """The number of the place in the source: the position in the kernel, and in each function
-        it called on the way.
+        """The index in `log.places` of a place: the position in the source of the kernel, and of
+        each function that it called on the way.
 
-        Positions and not instructions, as the adaptive interpreter may call from behind the one
-        that is meant.
+        Positions rather than instructions: Python's adaptive interpreter may call from an
+        instruction after the one that the source means.
         """
         key = []
-        at: FrameType | None = frame
-        while at is not None and at.f_globals.get("__name__") != _INTERPRETER:
-            key.append((at.f_code, self._position(at)))
-            at = at.f_back
+        caller: FrameType | None = frame
+        while caller is not None and caller.f_globals.get("__name__") != _INTERPRETER:
+            key.append((caller.f_code, self._position(caller)))
+            caller = caller.f_back
         found = self._places.get(tuple(key))
         if found is None:
             found = self._places[tuple(key)] = len(self.log.places)
@@ -154,20 +155,22 @@ class Recorder:
         return found
 
     def _position(self, frame: FrameType) -> Any:
+        """(line, end line, column, end column) of the instruction that a frame executes."""
         positions = self._positions.get(frame.f_code)
         if positions is None:
             positions = self._positions[frame.f_code] = list(frame.f_code.co_positions())
-        return positions[frame.f_lasti // 2]
+        return positions[frame.f_lasti // 2]  # f_lasti counts bytes, two to an instruction
 
 
 class RecordedArray(CheckedArray):
-    """An array that tells the recorder who touches it."""
+    """An array that reports each access to the recorder."""
 
     __slots__ = ("recorder", "number", "steps")
 
     def __init__(self, data: Array, recorder: Recorder, number: int) -> None:
         super().__init__(data)
         self.recorder, self.number = recorder, number
+        # strides of a contiguous array, for the index of an element in the log
         self.steps = tuple(prod(data.shape[d + 1 :]) for d in range(data.ndim))
 
     def __getitem__(self, index: Any) -> Any:
@@ -183,7 +186,7 @@ class RecordedArray(CheckedArray):
                 )
             )
         if self.recorder.in_atomic:
-            # behind cuda.atomic.add and what it is made of
+            # the kernel's frame, behind this one, `_change` and `cuda.atomic.add`
             self._note("atomic", index, sys._getframe(3))
         else:
             self._note("load", index, sys._getframe(1))
@@ -191,13 +194,14 @@ class RecordedArray(CheckedArray):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         super().__setitem__(index, value)
-        if not self.recorder.in_atomic:
+        if not self.recorder.in_atomic:  # else it was recorded when it was read
             self._note("store", index, sys._getframe(1))
 
     def _note(self, kind: str, index: int, frame: FrameType) -> None:
-        at = index if index.__class__ is tuple else (index,)
-        element = sum(int(i) * n for i, n in zip(at, self.steps))
-        offset = sum(int(i) * s for i, s in zip(at, self.data.strides))
+        """Report an access to the element at `index`."""
+        indices = index if index.__class__ is tuple else (index,)
+        element = sum(int(i) * n for i, n in zip(indices, self.steps))
+        offset = sum(int(i) * s for i, s in zip(indices, self.data.strides))  # in bytes
         self.recorder.note(kind, self.number, element, offset, frame)
 
 
@@ -205,22 +209,25 @@ _INTERPRETER = run.__module__
 
 
 class _Memory:
-    """The bytes behind the arguments of a launch, as the interpreter asks for them.
+    """The memory of the arguments of a launch, for `interpreter.run`.
 
-    Memory of the host is used as it is. Of memory on a device there is a copy, one for all
-    arguments that overlap.
+    Memory of the host is used as it is. Memory of a device is copied; arguments that overlap share
+    a copy, so that a write through one is seen through the other.
     """
 
     def __init__(self) -> None:
-        self.starts: dict[str, int] = {}
-        self._keep: list[Any] = []
+        self.starts: dict[str, int] = {}  # offset of each array in its allocation, see `Recorder`
+        self._keep: list[Any] = []  # the owners of the memory, so that it stays alive
         self._remote: list[tuple[int, int, int]] = []  # (pointer, end, device)
-        self._copies: list[tuple[int, int, int, Any]] = []
+        self._copies: list[tuple[int, int, int, Any]] = []  # (pointer, end, device, bytes)
 
     def take(self, name: str, value: object) -> Any:
-        """The launch's argument for `value`."""
+        """`value` as an argument of the launch: a `DeviceArray` for an array. Raises TypeError for
+        a value that a kernel cannot take.
+        """
         if isinstance(value, TensorImpl):
             g = value._geometry
+            # -1: no device; the pointer is the CPU's, or that of a device's memory to be copied
             found = DeviceArray(backed_ptr(value), tuple(g.sizes), tuple(g.strides), g.dtype, -1)
             if value.device.type == "cpu":
                 self.starts[name] = value.storage_offset() * g.dtype.itemsize % ALIGNED
@@ -253,24 +260,28 @@ class _Memory:
         )
 
     def fetch(self) -> None:
-        """Copy what lies on devices, one copy for each stretch."""
-        stretches: list[tuple[int, int, int]] = []
+        """Copy the memory on devices to the host, in one piece wherever arguments overlap or
+        touch.
+        """
+        # sorted by device and address, an array either extends the last range or begins a new one
+        ranges: list[tuple[int, int, int]] = []
         for pointer, end, device in sorted(self._remote, key=lambda r: (r[2], r[0])):
-            if stretches and stretches[-1][2] == device and pointer <= stretches[-1][1]:
-                stretches[-1] = (stretches[-1][0], max(end, stretches[-1][1]), device)
+            if ranges and ranges[-1][2] == device and pointer <= ranges[-1][1]:
+                ranges[-1] = (ranges[-1][0], max(end, ranges[-1][1]), device)
             else:
-                stretches.append((pointer, end, device))
-        for pointer, end, device in stretches:
+                ranges.append((pointer, end, device))
+        for pointer, end, device in ranges:
             copy = np.empty(end - pointer, np.uint8)
             self._copies.append((pointer, end, device, copy))
             self._move(device, copy.ctypes.data, pointer, end - pointer, "d2h")
 
     def store(self) -> None:
-        """Copy it back."""
+        """Copy the memory back to the devices."""
         for pointer, end, device, copy in self._copies:
             self._move(device, pointer, copy.ctypes.data, end - pointer, "h2d")
 
     def view(self, pointer: int, nbytes: int) -> Any:
+        """The bytes at `pointer` as a numpy array that shares them: of a copy, or of the host."""
         for start, end, _, copy in self._copies:
             if start <= pointer and pointer + nbytes <= end:
                 return copy[pointer - start : pointer - start + nbytes]
@@ -283,6 +294,7 @@ class _Memory:
             self._remote.append((array.pointer, array.pointer + array.nbytes, device))
 
     def _move(self, device: int, target: int, source: int, nbytes: int, kind: str) -> None:
+        """Copy bytes between host and device, and wait for it."""
         from . import backend
 
         driver = backend.driver()
@@ -291,6 +303,7 @@ class _Memory:
 
 
 def _of_numpy(name: str, a: np.ndarray[Any, Any]) -> DeviceArray:
+    """A numpy array as an argument. Raises TypeError for a dtype or strides that no tensor has."""
     kind = getattr(dtypes, "bool_" if a.dtype == np.bool_ else a.dtype.name, None)
     if not isinstance(kind, dtypes.dtype) or any(s < 0 or s % a.itemsize for s in a.strides):
         raise TypeError(
@@ -302,8 +315,8 @@ def _of_numpy(name: str, a: np.ndarray[Any, Any]) -> DeviceArray:
 
 
 def _start(a: np.ndarray[Any, Any]) -> int:
-    """Where the first element lies in the memory of the array that owns it, in bytes: as if that
-    were an allocation of a GPU.
+    """The offset of the first element in the memory of the array that owns it, in bytes modulo
+    `ALIGNED`: as if that memory were an allocation of a GPU.
     """
     owner = a
     while isinstance(owner.base, np.ndarray):
@@ -312,14 +325,16 @@ def _start(a: np.ndarray[Any, Any]) -> int:
 
 
 def _describe(number: int, code: CodeType, position: Sequence[int]) -> Place:
-    """The source at a position, in one line."""
+    """The place at a position: its text is that of the expression, or the first line of a longer
+    one.
+    """
     line, end_line, column, end_column = position
     text = linecache.getline(code.co_filename, line)
     if code.co_qualname == code.co_name:
-        # compiled by the interpreter, from source without indentation
+        # the interpreter compiled it from source without indentation: add that to the columns
         first = linecache.getline(code.co_filename, code.co_firstlineno)
         shift = len(first) - len(first.lstrip())
         column, end_column = column + shift, end_column + shift
     if line == end_line:
-        text = text.encode()[column:end_column].decode()
+        text = text.encode()[column:end_column].decode()  # columns count bytes of UTF-8
     return Place(number, text.strip(), line, code.co_name)

@@ -1,12 +1,12 @@
-"""`cuda` as a kernel sees it while the interpreter runs it: who am I, and what do I share with my
-block.
+"""The object `cuda` that a kernel sees while the interpreter runs it: the thread's indices, shared
+and local arrays, atomics.
 
 A GPU keeps the indices of a thread and of its block in special registers; here they are attributes
-that the interpreter sets before it lets a thread run. Shared memory is one array a block for each
-place in the source that asks for it.
+that the interpreter sets before it lets a thread run. Each `cuda.shared.array` in the source gives
+one array to each block.
 
-How the real one differs: shared memory is on the chip and holds what the last block left there;
-here it holds NaN (or 113), so that reading what was never written is seen."""
+How the real one differs: shared memory is on the chip, and still holds the values of an earlier
+block; here it is filled with NaN (or 113), so that a read before any write is noticed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Dim3(NamedTuple):
 
 
 class Registers:
-    """The names under `cuda.` that kernels use."""
+    """The attributes of `cuda` that kernels use, under numba's names."""
 
     warpsize = 32
 
@@ -47,7 +47,7 @@ class Registers:
         self.shared = _Shared(self)
         self.local = _Local()
         self.atomic = _Atomic(self)
-        for kind in SHUFFLES:
+        for kind in SHUFFLES:  # cuda.shfl_down_sync and the others
             setattr(self, kind, partial(self._shuffle, kind))
 
     def begin_launch(
@@ -56,30 +56,34 @@ class Registers:
         self.gridDim, self.blockDim, self.observer = Dim3(*grid), Dim3(*block), observer
 
     def begin_block(self, index: Dim3) -> None:
+        """Set the block's index, and drop the shared arrays of the block before it."""
         self.blockIdx = index
         self.shared.arrays = {}
 
     def grid(self, ndim: int) -> Any:
-        """The position of the thread in the whole grid: an int for 1, tuples for 2 and 3."""
-        at = [b * n + t for b, n, t in zip(self.blockIdx, self.blockDim, self.threadIdx)]
-        return at[0] if ndim == 1 else tuple(at[:ndim])
+        """The position of the thread in the whole grid: an int for `ndim` 1, a tuple for 2 or 3."""
+        index = [b * n + t for b, n, t in zip(self.blockIdx, self.blockDim, self.threadIdx)]
+        return index[0] if ndim == 1 else tuple(index[:ndim])
 
     def gridsize(self, ndim: int) -> Any:
-        """How many threads the grid has, in each dimension."""
+        """The number of threads of the grid in each dimension: an int for `ndim` 1, else a
+        tuple.
+        """
         n = [g * b for g, b in zip(self.gridDim, self.blockDim)]
         return n[0] if ndim == 1 else tuple(n[:ndim])
 
     @property
     def laneid(self) -> int:
-        """The place of the thread in its warp."""
+        """The number of the thread in its warp, 0 to 31."""
         t, n = self.threadIdx, self.blockDim
+        # threads are counted with x fastest, and every 32 of them are a warp
         return (t.x + n.x * (t.y + n.y * t.z)) % self.warpsize
 
     def _shuffle(
         self, kind: str, line: int, mask: int, value: Any, operand: int
     ) -> Iterator[Request]:
-        """`cuda.shfl_down_sync(mask, value, distance)` and its kin, in line `line`: to `yield
-        from`, for the value.
+        """A shuffle such as `cuda.shfl_down_sync(mask, value, distance)`, in line `line`. The
+        interpreter rewrites the call to `yield from` this generator, whose value is the answer.
         """
         request = Request(kind, line, self.laneid, mask, value, operand)
         yield request
@@ -91,12 +95,12 @@ class Registers:
         )
 
     def threadfence(self) -> None:
-        """Nothing to do: memory is seen by all at once."""
+        """Does nothing: here every write is visible to all threads at once."""
 
 
 class _Shared:
-    """`cuda.shared.array`: the same array for all threads of a block that ask at the same place of
-    the source.
+    """`cuda.shared`: its `array` returns the same array to all threads of a block that call it from
+    the same place in the source.
     """
 
     def __init__(self, registers: Registers) -> None:
@@ -104,8 +108,9 @@ class _Shared:
         self.arrays: dict[Any, Any] = {}
 
     def array(self, shape: int, dtype: Any, alignment: int | None = None) -> Any:
+        """The block's array of this place in the source, made when its first thread gets there."""
         frame = sys._getframe(1)
-        place = (frame.f_code, frame.f_lasti)
+        place = (frame.f_code, frame.f_lasti)  # the calling instruction
         found = self.arrays.get(place)
         if found is None:
             data = _unwritten(shape, dtype)
@@ -118,14 +123,17 @@ class _Shared:
 
 
 class _Local:
-    """`cuda.local.array`: an array of one thread."""
+    """`cuda.local`: its `array` returns a new array, which only the calling thread has."""
 
     def array(self, shape: int, dtype: Any) -> Any:
         return _unwritten(shape, dtype)
 
 
 class _Atomic:
-    """Read, change and write as one step; each returns the old value."""
+    """`cuda.atomic`: reads, changes and writes an element as one step, and returns its old value.
+
+    Here nothing else has to be done for that: a thread runs alone up to its next barrier.
+    """
 
     def __init__(self, registers: Registers) -> None:
         self.registers = registers
@@ -146,6 +154,7 @@ class _Atomic:
         return self._change(array, index, lambda found: value if found == old else found)
 
     def _change(self, array: CheckedArray, index: int, change: Callable[[Any], Any]) -> Any:
+        """Set `array[index]` to `change` of it. An observer sees one atomic access."""
         observer = self.registers.observer
         if observer is not None:
             observer.in_atomic = True
@@ -157,8 +166,8 @@ class _Atomic:
 
 
 class DeviceMath:
-    """`math` as kernels see it: the precision of the argument, and inf or NaN where Python's `math`
-    would raise.
+    """`math` as kernels see it. It computes in the precision of the argument, and returns inf or
+    NaN where Python's `math` would raise.
     """
 
     pi, e, inf, nan = math.pi, math.e, math.inf, math.nan
@@ -192,10 +201,12 @@ class DeviceMath:
 
 
 def _unwritten(shape: int, dtype: Any) -> Any:
-    """Memory nobody wrote to yet, filled with what is noticed."""
+    """A new array, filled with a value that is noticed if it is read before it is written: NaN, or
+    113 for integers, True for bool.
+    """
     kind = np.dtype(
         dtype if isinstance(dtype, (type, np.dtype)) else str(dtype)
-    )  # numba's types are called as numpy's are
+    )  # the name of a type of numba is that of numpy's
     data = np.empty(shape if isinstance(shape, tuple) else (shape,), kind)
     if prod(data.shape):
         data.fill(np.nan if kind.kind in "fc" else kind.type(113 if kind.kind in "iu" else 1))

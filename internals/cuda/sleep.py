@@ -1,9 +1,11 @@
-"""`torch.cuda._sleep`: keep a stream busy for a while, to see what waits for it
+"""`torch.cuda._sleep`: keeps a stream busy for a while, to see which work waits for it
 (`aten/src/ATen/cuda/Sleep.cu`).
 
-How the real one differs: its kernel reads the clock of its multiprocessor until the cycles are
-over; numba has no such register, so this one sleeps, about as long as a clock of 1.5 GHz would
-take. On the simulator a cycle is modelled as a nanosecond.
+On the simulator a cycle is modelled as a nanosecond.
+
+How the real one differs: its kernel reads the clock register of its multiprocessor until the cycles
+are over. numba does not offer that register, so this kernel sleeps for the time that the cycles
+would take at 1.5 GHz.
 """
 
 from __future__ import annotations
@@ -18,13 +20,13 @@ CYCLES_A_MICROSECOND = 1500
 
 @kernel
 def spin(rounds: Any) -> None:
-    """One thread that sleeps a microsecond at a time."""
+    """Sleep `rounds` times a microsecond. Launched with one thread."""
     for _ in range(rounds):
-        cuda.nanosleep(1000)
+        cuda.nanosleep(1000)  # many short sleeps: a single one is limited to about a millisecond
 
 
 def _sleep(cycles: int) -> None:
-    """Keep the current stream busy for about `cycles` cycles. The host goes on."""
+    """Keep the current stream busy for about `cycles` cycles. Returns at once."""
     from .simulator.driver import SimulatedDriver
 
     driver = backend.driver()

@@ -1,21 +1,20 @@
 """Queues of work and marks in them: `Stream`, `Event`, the current stream (`torch/cuda/streams.py`,
 `c10/cuda/CUDAStream.cpp`).
 
-Work on one stream runs in order; work on two streams runs in any order, or at once, unless an event
-says otherwise:
+Work on one stream runs in order. Work on two streams runs in any order, or at once, unless one
+waits for an event of the other:
 
     side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())      # what `side` does next needs what was queued
-                                                       # so far
+    side.wait_stream(torch.cuda.current_stream())      # the next line needs the work queued so far
     with torch.cuda.stream(side):
         y = x * 2
-    torch.cuda.current_stream().wait_stream(side)      # and what comes now needs y
+    torch.cuda.current_stream().wait_stream(side)      # the work queued from now on needs y
 
-Creating a stream is expensive, so `Stream()` hands out one of a pool of 32 for each device and
-priority, round and round: the 33rd is the first again.
+Creating a stream is expensive, so `Stream()` hands out the streams of a pool in turn, 32 for each
+device and priority: the 33rd is the first again.
 
-How the real one differs: streams also go over to other processes and into graphs; `blocking`
-decides whether a waiting thread sleeps.
+How the real one differs: events can be shared with other processes, streams can be captured into
+graphs, and `blocking` decides whether a waiting thread sleeps.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ from .driver import DriverEvent
 if TYPE_CHECKING:
     from internals.core.device import DeviceLike
 
-POOL = 32  # streams of a device and priority
-PRIORITIES = 4  # 0 and three that are more urgent
+POOL = 32  # streams in the pool of a device and priority
+PRIORITIES = 4  # 0, and -1 to -3, which are more urgent
 
-_pools: dict[tuple[int, int], list[int]] = {}
-_taken: dict[tuple[int, int], int] = {}
+_pools: dict[tuple[int, int], list[int]] = {}  # handles, by (device, priority)
+_taken: dict[tuple[int, int], int] = {}  # how often a stream of the pool was handed out
 _lock = threading.Lock()
 
 
 class Stream:
     """A queue of work on a device.
 
-    `device`: which one, None for the current one; `priority`: 0, or less for more urgent, at least
-    -3.
+    `device`: the device, None for the current one; `priority`: 0, or down to -3 for more urgent
+    work.
 
     Attributes: `device`, `cuda_stream` (the handle), `priority`, `stream_id`, `device_index`,
     `device_type`.
@@ -82,11 +81,11 @@ class Stream:
         return 1  # c10::DeviceType::CUDA
 
     def wait_event(self, event: Event) -> None:
-        """What is queued from now on starts only after `event`."""
+        """Let work queued from now on start only after `event`. The host does not wait."""
         event.wait(self)
 
     def wait_stream(self, stream: Stream) -> None:
-        """What is queued from now on starts only after what has been queued on `stream` so far."""
+        """Let work queued from now on start only after all work queued on `stream` so far."""
         self.wait_event(stream.record_event())
 
     def record_event(self, event: Event | None = None) -> Event:
@@ -100,10 +99,11 @@ class Stream:
         return backend.driver().query_stream(self.device_index, self.cuda_stream)
 
     def synchronize(self) -> None:
-        """Wait until everything queued is done. Raises CudaError for work that failed."""
+        """Wait until everything queued is done. Raises CudaError if work failed."""
         backend.driver().synchronize_stream(self.device_index, self.cuda_stream)
 
     def __enter__(self) -> Stream:
+        # a stack of contexts, as `with` blocks of one stream may be nested
         context = StreamContext(self)
         context.__enter__()
         self._outer.append(context)
@@ -132,7 +132,7 @@ class Stream:
 
 
 class ExternalStream(Stream):
-    """A stream that was created elsewhere, by its handle. Whoever created it keeps it alive."""
+    """A stream that another library created, by its handle. That library keeps it alive."""
 
     __slots__ = ()
 
@@ -143,9 +143,9 @@ class ExternalStream(Stream):
 class Event:
     """A mark in a stream.
 
-    `enable_timing`: whether `elapsed_time` can be asked; `blocking`: how `synchronize` waits, which
-    makes no difference here. Nothing is created before the event is first recorded; then it belongs
-    to the device of that stream.
+    `enable_timing`: whether `elapsed_time` can be called; `blocking`: how `synchronize` waits,
+    which makes no difference here. The driver's event is created when this one is first recorded;
+    from then on it belongs to the device of that stream.
     """
 
     __slots__ = ("enable_timing", "blocking", "_mark", "_device", "__weakref__")
@@ -171,7 +171,7 @@ class Event:
 
     @property
     def device(self) -> Device | None:
-        """Where it was recorded; None before."""
+        """The device on which it was recorded; None before."""
         return self._device
 
     @property
@@ -180,8 +180,8 @@ class Event:
         return 0 if self._mark is None else self._mark.handle
 
     def record(self, stream: Stream | None = None) -> None:
-        """Mark the place behind everything queued on `stream`, or the current one, so far. An
-        earlier mark is forgotten.
+        """Put the mark behind everything queued on `stream` so far (None: the current one). It
+        replaces an earlier mark.
 
         Raises RuntimeError for a stream of another device than before.
         """
@@ -197,8 +197,8 @@ class Event:
         )
 
     def wait(self, stream: Stream | None = None) -> None:
-        """What is queued on `stream`, or the current one, from now on starts only after the mark.
-        The host does not wait.
+        """Let work queued on `stream` from now on (None: the current one) start only after the
+        mark. The host does not wait.
         """
         if self._mark is not None:
             stream = current_stream() if stream is None else stream
@@ -209,15 +209,15 @@ class Event:
         return self._mark is None or self._mark.query()
 
     def synchronize(self) -> None:
-        """Wait until the device has passed the mark. Raises CudaError for work that failed."""
+        """Wait until the device has passed the mark. Raises CudaError if work failed."""
         if self._mark is not None:
             self._mark.synchronize()
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds between the marks; modelled ones on the simulator.
+        """Milliseconds from this mark to that of `end_event`; modelled on the simulator.
 
-        Raises ValueError if one was made without `enable_timing` or was not recorded, RuntimeError
-        if one was not passed yet.
+        Raises ValueError if one of them has no `enable_timing` or was not recorded, RuntimeError if
+        the device has not passed one yet.
         """
         if not (self.enable_timing and end_event.enable_timing):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
@@ -234,7 +234,7 @@ class Event:
 
 
 class StreamContext:
-    """Within: work goes to `stream`, and its device is the current one. None changes nothing."""
+    """Makes `stream` and its device current inside a `with` block. None changes nothing."""
 
     def __init__(self, stream: Stream | None) -> None:
         self.stream = stream
@@ -243,6 +243,7 @@ class StreamContext:
     def __enter__(self) -> None:
         if self.stream is not None:
             index = self.stream.device_index
+            # the device that was current, and the stream that was current on the new device
             self._before = exchange_device(index), backend.current_stream(index)
             backend.set_stream(index, self.stream.cuda_stream)
 
@@ -254,40 +255,42 @@ class StreamContext:
 
 
 def stream(stream: Stream | None) -> StreamContext:
-    """`with torch.cuda.stream(s):` work goes to `s`."""
+    """A context in which work goes to `stream`: `with torch.cuda.stream(s):`."""
     return StreamContext(stream)
 
 
 def current_stream(device: DeviceLike | None = None) -> Stream:
-    """The stream that work of this thread on `device` goes to."""
+    """The stream to which this thread's work on `device` goes (None: on the current device)."""
     index = _checked(device)
     return _stream(index, backend.current_stream(index))
 
 
 def default_stream(device: DeviceLike | None = None) -> Stream:
-    """The stream that every program starts on."""
+    """The default stream of `device`, on which every thread starts."""
     return _stream(_checked(device), 0)
 
 
 def set_stream(stream: Stream | None) -> None:
-    """Make `stream`, and its device, the current one. None changes nothing."""
+    """Make `stream` and its device current for this thread. None changes nothing."""
     if stream is not None:
         backend.set_device(stream.device_index)
         backend.set_stream(stream.device_index, stream.cuda_stream)
 
 
 def get_stream_from_external(data_ptr: int, device: DeviceLike | None = None) -> Stream:
-    """A stream that was created elsewhere, by its handle."""
+    """The stream of another library with the handle `data_ptr`."""
     return _stream(_checked(device), data_ptr)
 
 
 def _checked(device: DeviceLike | None) -> int:
+    """The index of `device` (None: the current one). Raises CudaError if it does not exist."""
     index = device_index(device, optional=True)
     backend.check_index(index)
     return index
 
 
 def _stream(index: int, handle: int) -> Stream:
+    """A `Stream` for a handle. `__init__` is passed over, as it would take one from the pool."""
     return _fill(Stream.__new__(Stream), index, handle, _priority_of(index, handle))
 
 
@@ -298,7 +301,7 @@ def _fill(stream: Stream, index: int, handle: int, priority: int) -> Stream:
 
 
 def _from_pool(index: int, priority: int) -> tuple[int, int]:
-    """The next stream of the pool, which is filled when it is first asked for one."""
+    """The handle of the next stream of the pool, which is filled on first use, and `priority`."""
     with _lock:
         key = index, priority
         pool = _pools.get(key)
@@ -312,6 +315,7 @@ def _from_pool(index: int, priority: int) -> tuple[int, int]:
 
 
 def _priority_of(index: int, handle: int) -> int:
+    """The priority of a stream of the pools; 0 for any other."""
     return next((p for (d, p), pool in _pools.items() if d == index and handle in pool), 0)
 
 
@@ -320,7 +324,7 @@ def _simulated() -> str:
 
 
 def _forget() -> None:
-    """The streams of another driver are none of this one's."""
+    """Drop the pools: their streams belong to the old driver."""
     with _lock:
         _pools.clear()
         _taken.clear()

@@ -1,12 +1,10 @@
-"""Finding the operations that make the host wait (`c10/cuda/CUDAFunctions.cpp`,
+"""Finds the operations that make the host wait (`c10/cuda/CUDAFunctions.cpp`,
 `warn_or_error_on_sync`).
 
 `x.item()`, `nonzero`, `print(x)` and every copy that is not `non_blocking` wait until the device
-has done all that was queued. Such a line in a training loop keeps the host from running ahead. With
-`set_sync_debug_mode("warn")` each of them warns, with "error" it raises. Waiting on purpose
-(`synchronize()`, of a device, a stream or an event) is not meant.
-
-How the real one differs: not in this.
+has done all work queued before. Such a line in a training loop keeps the host from running ahead.
+With `set_sync_debug_mode("warn")` each of them warns, with "error" it raises. The modes do not
+apply to `synchronize()` of a device, a stream or an event, which waits on purpose.
 """
 
 from __future__ import annotations
@@ -21,8 +19,8 @@ _mode = 0
 
 
 def set_sync_debug_mode(debug_mode: int | str) -> None:
-    """What happens when an operation has to wait: "default" or 0, nothing; "warn" or 1; "error" or
-    2.
+    """Set the reaction to an operation that makes the host wait: none ("default" or 0), a warning
+    ("warn" or 1), or RuntimeError ("error" or 2).
 
     Raises RuntimeError for another mode.
     """
@@ -37,13 +35,15 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_sync_debug_mode() -> int:
-    """0, 1 or 2: see `set_sync_debug_mode`."""
+    """The mode as a number: 0, 1 or 2, as in `set_sync_debug_mode`."""
     backend.driver()
     return _mode
 
 
 def about_to_wait() -> None:
-    """To be called by operations that wait. Raises RuntimeError in mode "error"."""
+    """Called by every operation that is about to wait. Warns in mode "warn", and raises
+    RuntimeError in mode "error".
+    """
     if _mode == MODES["error"]:
         raise RuntimeError("called a synchronizing CUDA operation")
     if _mode == MODES["warn"]:

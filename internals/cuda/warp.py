@@ -1,12 +1,12 @@
-"""Shuffles: the 32 lanes of a warp read each other's registers, in lock step and without memory
-(`__shfl_down_sync`).
+"""Shuffles, in which the 32 lanes of a warp read each other's registers, in lock step and without
+memory (`__shfl_down_sync`).
 
 A lane that shuffles offers a value and names another lane whose value it wants. It yields a
-`Request` and waits until all lanes that the mask names have come to the same line; `exchange` then
-gives each what it asked for.
+`Request` and waits until all lanes in the mask have reached the same line; then `exchange` gives
+each lane its answer.
 
-How the real one differs: one instruction does it. Lanes that the mask names and that do not come
-make the result undefined, or the kernel hang; here they are an error."""
+How the real one differs: a shuffle is one instruction. If a lane in the mask does not reach it, the
+result is undefined, or the kernel hangs; here that is an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from internals.core.corrected import corrected
 
 from .driver import CudaError
 
-# Which lane's value `lane` gets. Where there is no such lane it keeps its own.
+# The lane whose value `lane` gets. If that is not a lane from 0 to 31, `lane` keeps its own value.
 SHUFFLES: dict[str, Callable[[int, int], int]] = {
     "shfl_sync": lambda lane, source: source % 32,
     "shfl_up_sync": lambda lane, distance: lane - distance,
@@ -27,8 +27,8 @@ SHUFFLES: dict[str, Callable[[int, int], int]] = {
 
 
 class Request:
-    """A lane at the shuffle `kind` in line `line`, which offers `value`. `mask` has a bit for every
-    lane that takes part.
+    """The request of one lane at the shuffle `kind` in line `line`. It offers `value` and wants
+    that of lane `source`; `exchange` sets `answer`. `mask` has a bit for each lane that takes part.
     """
 
     __slots__ = ("kind", "line", "lane", "mask", "value", "source", "answer")
@@ -40,7 +40,7 @@ class Request:
             kind,
             line,
             lane,
-            int(mask) & 0xFFFFFFFF,
+            int(mask) & 0xFFFFFFFF,  # -1, too, means all 32 lanes
             value,
         )
         self.source = SHUFFLES[kind](lane, int(operand))
@@ -48,14 +48,15 @@ class Request:
 
 
 def exchange(requests: list[Request]) -> None:
-    """Answer the requests of the lanes of one warp. Raises CudaError if one that a mask names has
-    not come to the line.
+    """Answer the requests of the lanes of one warp. Raises CudaError if a lane in a mask has not
+    reached the line, or if a lane is not in its own mask.
     """
-    come: dict[int, dict[int, Request]] = {}
+    arrived: dict[int, dict[int, Request]] = {}
     for request in requests:
-        come.setdefault(request.line, {})[request.lane] = request
+        arrived.setdefault(request.line, {})[request.lane] = request
     for request in requests:
-        here = come[request.line]
+        # a bit for each lane at this line; the mask must be among them, and contain this lane
+        here = arrived[request.line]
         lanes = sum(1 << lane for lane in here) if len(here) < 32 else 0xFFFFFFFF
         if request.mask & ~lanes or not request.mask >> request.lane & 1:
             raise CudaError(

@@ -1,13 +1,13 @@
-"""CPU kernels, one file per family. A kernel takes the schema's arguments, positionally and in
-order.
+"""The kernels of the operators on a CPU, one file per family. A kernel is a function that takes the
+arguments of the operator's schema, positionally and in order.
 
-Two kinds. A *leaf* kernel (`dispatch: {CPU: ...}`) looks at tensors through `array(t)` and never
-calls an operator: what autograd must know of it is its derivative. A *composite* kernel calls
-operators only, so autograd sees through it.
+There are two kinds. A *leaf* kernel (`dispatch: {CPU: ...}`) works on the numpy arrays of its
+tensors, `array(t)`, and never calls an operator: autograd needs a formula for its derivative. A
+*composite* kernel only calls operators, and autograd differentiates those.
 
 Element by element
     pointwise, pointwise_unary, pointwise_ternary   arithmetic; functions of one number; of three
-    scalar                                          exp, sin, sigmoid: what is a line of
+    scalar                                          exp, sin, sigmoid: each a line of
                                                     `aten/scalar_functions`
     comparison, bitwise, clamping                   <, logical_and; &, <<; clamp
     float_parts, float_power, integers, complex     signbit, frexp, nextafter; powers in double;
@@ -29,7 +29,7 @@ Reductions and statistics
     differences, integrals                          diff, gradient; trapezoid
     segments                                        segment_reduce
     distances, renorm                               cdist, pdist, dist; renorm
-    reduction_tools                                 what reductions share
+    reduction_tools                                 functions that reductions share
 
 New tensors
     factories, ranges, grids                        empty, full, eye; logspace, range; meshgrid,
@@ -48,7 +48,7 @@ Views and copies
     padding, border_padding                         pad; reflection_pad2d, replication_pad2d
 
 Indices
-    indexing, advanced_index                        x[i, mask], and what such an index asks for
+    indexing, advanced_index                        x[i, mask], and the meaning of such an index
     scatter_gather, scatter_reduce                  gather, scatter, index_select, index_add;
                                                     several values to one place
     index_writes, adding_rows                       index_copy, put, take, masked_scatter; adding
@@ -68,8 +68,8 @@ Neural networks
     grid_sampler, grid_taps, shuffling              sampling at points; pixel_shuffle,
                                                     channel_shuffle
     normalization, normalization_composed, normalization_backward, normalization_checks
-    gradient_checks                                 what the kernel of a gradient asks of its
-                                                    arguments
+    gradient_checks                                 checks of the arguments of a gradient's
+                                                    kernel
     softmax, dropout, bilinear, embedding, embedding_bag, embedding_bag_backward
     recurrent, packing                              LSTM, GRU; sequences with and without padding
     attention, native_attention                     attention, and all of a layer
@@ -78,5 +78,5 @@ Neural networks
     margin_losses, multi_margin_losses
 
 How the real one differs: the same split exists, under the names CPU and CompositeImplicitAutograd;
-a file holds more, and its loops stand apart from it, in `cpu/`.
+its files are larger, and their loops are in files of their own, in `cpu/`.
 """

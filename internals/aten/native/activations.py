@@ -2,7 +2,7 @@
 `cpu/Activation.cpp`).
 
 Each kernel is one loop for `TensorIterator`: a numpy expression that takes an array and writes to
-another. Half precision is computed in single and rounded once. NaN goes in, NaN comes out.
+another. Half precision is computed in single and rounded once. The result for NaN is NaN.
 
 How the real one differs: the loops are vectorised C++; `gelu` also has an oneDNN version.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def relu(self: Tensor, out: Tensor | None = None) -> Any:
-    """max(self, 0). Raises RuntimeError for bool."""
+    """max(self, 0). Raises RuntimeError for bool, NotImplementedError for complex."""
     dtype = self._geometry.dtype
     if dtype is dt.bool_:
         raise RuntimeError("Boolean inputs not supported for relu")
@@ -41,7 +41,10 @@ def relu(self: Tensor, out: Tensor | None = None) -> Any:
 
 
 def hardtanh(self: Tensor, min_val: Any = -1, max_val: Any = 1, out: Any = None) -> Any:
-    """`self` clamped to [min_val, max_val]."""
+    """`self` clamped to [min_val, max_val].
+
+    Raises RuntimeError for bool, and for a negative limit with an unsigned dtype.
+    """
     min_val, max_val = real(min_val, self.dtype), real(max_val, self.dtype)
     if self.dtype is dt.bool_:
         raise RuntimeError("Bool inputs not supported for hardtanh")
@@ -52,16 +55,18 @@ def hardtanh(self: Tensor, min_val: Any = -1, max_val: Any = 1, out: Any = None)
 
 
 def relu6(self: Tensor) -> Any:
+    """min(max(self, 0), 6)."""
     return ops.hardtanh(self, 0, 6)
 
 
 def relu6_(self: Tensor) -> Any:
+    """`relu6` in place."""
     return ops.hardtanh_(self, 0, 6)
 
 
 def gelu(self: Tensor, approximate: str = "none", out: Tensor | None = None) -> Any:
-    """self * P(X <= self) for a standard normal X; `approximate="tanh"` is the approximation GPT-2
-    was trained with.
+    """self * P(X <= self) for a standard normal X; `approximate="tanh"` is the approximation that
+    GPT-2 was trained with. Raises RuntimeError for another `approximate`.
     """
     formulas = {"none": scalar.gelu, "tanh": scalar.gelu_tanh}
     if approximate not in formulas:
@@ -109,11 +114,12 @@ def log_sigmoid_forward(self: Tensor) -> tuple[Any, Any]:
     if not self.dtype.is_floating_point:
         raise not_implemented("log_sigmoid_cpu", self.dtype)
     output, buffer = (empty_contiguous(self.shape, self.dtype, self.device) for _ in range(2))
-    TensorIterator([self], buffer).run(scalar.decay.loop)
+    TensorIterator([self], buffer).run(scalar.decay.loop)  # exp(-|x|) cannot overflow
     return TensorIterator([self], output).run(scalar.log_sigmoid.loop), buffer
 
 
 def log_sigmoid(self: Tensor) -> Any:
+    """log(sigmoid(self))."""
     return ops.log_sigmoid_forward(self)[0]
 
 
@@ -127,10 +133,14 @@ def relu_loop(x: Any, out: Any) -> None:
 
 @lru_cache(maxsize=64)
 def _zeros(shape: tuple[int, ...], dtype: object) -> Any:
+    """An array of zeros, made once for each shape and dtype. It must not be written to."""
     return np.zeros(shape, dtype)
 
 
 def _clamp(self: Tensor, low: Any, high: object, out: Tensor | None) -> Any:
+    """min(max(self, low), high). Raises NotImplementedError for complex, RuntimeError for numbers
+    that do not fit the dtype.
+    """
     if self.dtype.is_complex:
         raise NotImplementedError("clamp is not supported for complex types")
     low, high = checked(low, self.dtype), checked(high, self.dtype)
@@ -144,8 +154,9 @@ def floating(
     out: Tensor | None,
     complex_too: bool = False,
 ) -> Any:
-    """Run `loop`, one that computes half precision in single, over a floating tensor; other dtypes
-    have no kernel.
+    """The result of `loop`, which computes half precision in single, over a floating tensor.
+
+    Raises NotImplementedError for other dtypes, where `kernel` stands in the message.
     """
     if not (self.dtype.is_floating_point or (complex_too and self.dtype.is_complex)):
         raise not_implemented(kernel, self.dtype)
@@ -154,6 +165,7 @@ def floating(
 
 
 def _check_out(self: Tensor, out: Tensor | None) -> None:
+    """Raises RuntimeError unless `out` has the dtype of `self`."""
     if out is not None and out.dtype is not self.dtype:
         raise RuntimeError(
             f"Found dtype {SCALAR_TYPE_NAME[out.dtype]} but expected {SCALAR_TYPE_NAME[self.dtype]}"

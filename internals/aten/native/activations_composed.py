@@ -1,9 +1,9 @@
-"""Activations of straight pieces and those put together from others
+"""Piecewise linear activations, and those composed of other functions
 (`aten/src/ATen/native/{Activation,GatedLinearUnit}.cpp`).
 
-`hardsigmoid` and `hardswish` draw the curves of sigmoid and silu with a ruler; the shrinks pull
-towards 0; `mish` and `glu` are gates. `celu`, `selu` and `prelu` are `elu` and `leaky_relu` with
-other constants, or learned ones.
+`hardsigmoid` and `hardswish` are cheap approximations of sigmoid and silu, without `exp`; the
+shrinks move values towards 0; `mish` and `glu` multiply by a gate between 0 and 1. `celu`, `selu`
+and `prelu` are `elu` and `leaky_relu` with other constants, or learned ones.
 
 How the real one differs: the loops are vectorised C++; `prelu` has a kernel and a derivative of its
 own.
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.core.scalar import Scalar
 
+# with these, normalised inputs give normalised outputs (Klambauer et al. 2017)
 _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 
@@ -51,7 +52,7 @@ def mish(self: Tensor, out: Tensor | None = None) -> Any:
 
 
 def hardshrink(self: Tensor, lambd: Scalar = 0.5, out: Tensor | None = None) -> Any:
-    """`self`, with 0 in place of the elements between -lambd and lambd."""
+    """`self`, with 0 in place of the elements from -lambd to lambd."""
 
     return floating(
         self, "hardshrink_cpu", partial(scalar.hardshrink.loop, lambd=real(lambd, self.dtype)), out
@@ -95,8 +96,8 @@ def glu(self: Tensor, dim: int = -1) -> Any:
 
 
 def halves(self: Tensor, dim: int) -> tuple[Any, Any]:
-    """Views of both halves of `self` along `dim`. Raises RuntimeError for an odd size, and where
-    there is no dimension.
+    """Views of both halves of `self` along `dim`. Raises RuntimeError for an odd size and for a 0-d
+    tensor, IndexError for a `dim` out of range.
     """
     if self.dim() == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")
@@ -124,17 +125,18 @@ def celu(self: Tensor, alpha: Scalar = 1.0) -> Any:
 
 
 def selu(self: Tensor) -> Any:
-    """elu with the two constants that keep mean 0 and variance 1 from layer to layer."""
+    """elu with the two constants that preserve mean 0 and variance 1 from layer to layer."""
     return ops.elu(self, _SELU_ALPHA, _SELU_SCALE, 1)
 
 
 def selu_(self: Tensor) -> Any:
+    """`selu` in place."""
     return ops.elu_(self, _SELU_ALPHA, _SELU_SCALE, 1)
 
 
 def prelu(self: Tensor, weight: Tensor) -> Any:
     """leaky_relu whose slope is learned: `weight` has one element, or one for each channel
-    (dimension 1) of `self`.
+    (dimension 1) of `self`. Raises RuntimeError for other sizes, and for two dtypes.
     """
     if self.dtype is not weight.dtype:
         raise RuntimeError(
@@ -150,6 +152,7 @@ def prelu(self: Tensor, weight: Tensor) -> Any:
                 "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
                 f"{weight.numel()} and channel size = {channels}."
             )
+    # (C,) as (1, C, 1, ...), so that it broadcasts along dimension 1
     if weight.dim() == 1 and self.dim() != 1:
         weight = weight.reshape([1, -1, *[1] * (self.dim() - 2)] if self.dim() else [])
     return F.where(self > 0, self, self * weight)

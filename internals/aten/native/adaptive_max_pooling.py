@@ -1,8 +1,8 @@
-"""The maximum of windows that cover the input evenly
+"""Adaptive max pooling: the maxima of a given number of windows that cover the input
 (`aten/src/ATen/native/AdaptiveMaxPooling{2d,3d}.cpp`).
 
-Of m windows over n places, number i goes from floor(i * n / m) to ceil((i + 1) * n / m); they
-overlap where n / m is no integer.
+Of m windows over n elements, window i is floor(i * n / m) ... ceil((i + 1) * n / m) - 1; they
+overlap where n / m is not an integer.
 
 How the real one differs: one kernel for each number of dimensions, and for each gradient.
 """
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 
 def adaptive_max_pool1d(self: Tensor, output_size: Sequence[int]) -> tuple[Any, Any]:
-    """The maxima of `output_size` windows of (N, C, L) or (C, L), and where they were."""
+    """The maxima of `output_size` windows of (N, C, L) or (C, L), and their positions.
+
+    Raises RuntimeError for other sizes.
+    """
     check_one(output_size, "adaptive_max_pool1d", "output_size")
     if self.dim() not in (2, 3):
         raise RuntimeError(
@@ -42,7 +45,10 @@ def adaptive_max_pool1d(self: Tensor, output_size: Sequence[int]) -> tuple[Any, 
     return values.squeeze(-2), indices.squeeze(-2)
 
 
-def _put_back(name: str, dims: int, grad_output: Tensor, self: Tensor, indices: Tensor) -> Any:
+def _gradient(name: str, dims: int, grad_output: Tensor, self: Tensor, indices: Tensor) -> Any:
+    """The gradient of the input, with the sizes of `self`. Raises RuntimeError for sizes or dtypes
+    that do not fit.
+    """
     if grad_output.dim() not in (dims + 1, dims + 2):
         raise RuntimeError(
             f"{name}(): Expected {dims + 1}D or {dims + 2}D grad_output, but got: "
@@ -66,13 +72,14 @@ def _put_back(name: str, dims: int, grad_output: Tensor, self: Tensor, indices: 
     return scatter_to_places(grad_output, indices, self.shape, dims)
 
 
-# Each gradient at the place in the H·W plane where its maximum was, which `indices` tells.
-adaptive_max_pool2d_backward = partial(_put_back, "adaptive_max_pool2d_backward", 2)
-# Each gradient at the place in the D·H·W volume where its maximum was.
-adaptive_max_pool3d_backward = partial(_put_back, "adaptive_max_pool3d_backward", 3)
+# Each gradient is added at its maximum's position in the H·W plane, which is in `indices`.
+adaptive_max_pool2d_backward = partial(_gradient, "adaptive_max_pool2d_backward", 2)
+# Each gradient is added at its maximum's position in the D·H·W volume.
+adaptive_max_pool3d_backward = partial(_gradient, "adaptive_max_pool3d_backward", 3)
 
 
 def _pool(name: str, dims: int, t: Tensor, output_size: Sequence[int]) -> tuple[Any, Any]:
+    """The maxima and their positions, for `dims` spatial dimensions; both (N, C, *output_size)."""
     if len(output_size) != dims:
         raise RuntimeError(f"{name}(): internal error: output_size.size() must be {dims}")
     if t.dim() not in (dims + 1, dims + 2):
@@ -86,16 +93,19 @@ def _pool(name: str, dims: int, t: Tensor, output_size: Sequence[int]) -> tuple[
     if not t._geometry.stored:
         return values, indices
     x, inside = array(t), t.shape[-dims:]
-    best, place = array(values), array(indices)
+    maxima, positions = array(values), array(indices)
+    # number[y, x] is y * W + x: the positions that are returned count through the whole plane
     number = np.arange(prod(inside)).reshape(inside)
-    for at in np.ndindex(*output_size):
+    # -(-a // m) is a / m rounded up
+    for output in np.ndindex(*output_size):
         window = tuple(
-            slice(i * n // m, -(-(i + 1) * n // m)) for i, n, m in zip(at, inside, output_size)
+            slice(i * n // m, -(-(i + 1) * n // m)) for i, n, m in zip(output, inside, output_size)
         )
+        # (N, C, elements of the window)
         elements = x[(..., *window)].reshape(*t.shape[:-dims], number[window].size)
         first = elements.argmax(-1)  # numpy takes the first maximum, or the first NaN
-        best[(..., *at)] = np.take_along_axis(elements, first[..., None], -1)[..., 0]
-        place[(..., *at)] = number[window].reshape(-1)[first]
+        maxima[(..., *output)] = np.take_along_axis(elements, first[..., None], -1)[..., 0]
+        positions[(..., *output)] = number[window].reshape(-1)[first]
     return values, indices
 
 

@@ -1,18 +1,17 @@
 """The meaning of a list of index tensors (`AdvancedIndex` in
 `aten/src/ATen/native/IndexingUtils.h`).
 
-`x.index([i, None, j])` has one entry a dimension: an index tensor, or None for "all of it". Before
-an element is read or written, three things are decided:
+`x.index([i, None, j])` has one entry for each dimension: an index tensor, or None for "all of it".
+Before an element is read or written, three things are decided:
 
-- what a mask means: the positions where it is true, one integer tensor for each dimension of the
-  mask;
-- what all index tensors broadcast to: that shape replaces the dimensions they index;
-- where it goes: in their place when the indexed dimensions are neighbours, else in front of all
+- A mask becomes the positions where it is true: one integer tensor for each dimension of the mask.
+- All index tensors are broadcast to one shape, which replaces the dimensions that they index.
+- That shape stands in their place if the indexed dimensions are neighbours, else in front of all
   others.
 
-`AdvancedIndex` makes these decisions in its constructor. `key` is then what numpy indexes with,
-slices and integer arrays; negative indices count from the end, and what is out of range numpy finds
-before it walks.
+`AdvancedIndex` makes these decisions in its constructor. Its `key` is the index for numpy, slices
+and integer arrays. Negative indices count from the end; numpy raises for those out of range before
+it reads or writes anything.
 
 On a GPU the decisions are the same; index tensors stay where they are
 (`internals/cuda/native/indexing.py`).
@@ -41,15 +40,15 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.core.tensor_impl import Array
 
-MASKS = (dt.bool_, dt.uint8)
+MASKS = (dt.bool_, dt.uint8)  # uint8 is how masks were written before bool existed
 
 
 class AdvancedIndex:
     """The decisions for indexing `source` with `indices`. Raises IndexError when they do not fit.
 
-    Attributes: `index_shape`, what the index tensors broadcast to; `dims`, the dimensions they
-    index; `adjacent`; `place`, the dimension of the result where `index_shape` begins; `shape` of
-    the result; `key` for numpy.
+    Attributes: `index_shape`, the common shape of the index tensors; `dims`, the dimensions they
+    index; `adjacent`, whether these are neighbours; `place`, the dimension of the result where
+    `index_shape` begins; `shape` of the result; `key` for numpy.
     """
 
     def __init__(self, source: Tensor, indices: Sequence[Tensor | None]) -> None:
@@ -64,6 +63,8 @@ class AdvancedIndex:
         self.arrays = [arrays[d] for d in self.dims]
         self.index_shape = _broadcast(self.arrays)
         self.adjacent = all(b - a == 1 for a, b in zip(self.dims, self.dims[1:]))
+        # (A, B, C, D) indexed in B and C becomes (A, *index_shape, D); indexed in B and D, it
+        # becomes (*index_shape, A, C)
         rest = [n for n, a in zip(sizes, arrays) if a is None]
         self.place = self.dims[0] if self.adjacent and self.dims else 0
         self.shape = (*rest[: self.place], *self.index_shape, *rest[self.place :])
@@ -72,8 +73,8 @@ class AdvancedIndex:
 
     @cached_property
     def key(self) -> Any:
-        """Slices, and where there is an index a copy of it: numpy checks first, and another thread
-        may write to the tensor.
+        """A slice or an index array for each dimension. The memory of a tensor is copied: numpy
+        checks the range first, and another thread may write to the tensor before numpy reads it.
         """
         key: list[Any] = [slice(None)] * len(self.source.shape)
         for d, a in zip(self.dims, self.arrays):
@@ -81,8 +82,8 @@ class AdvancedIndex:
         return tuple(key)
 
     def strides(self) -> tuple[int, ...]:
-        """Strides of a new result: the order in memory of the source's dimensions, then of the
-        index tensors', is kept.
+        """The strides of a new result, which keep the memory order of the source's dimensions, and
+        then of the index tensors', as PyTorch's TensorIterator does.
         """
         strides = self.source.stride()
         if strides == contiguous_strides(self.source.shape) and all(
@@ -91,12 +92,17 @@ class AdvancedIndex:
             return contiguous_strides(self.shape)
         rest = [s for d, s in enumerate(strides) if d not in self.dims]
         before, after = rest[: self.place], rest[self.place :]
+        # Strides of each operand as seen from the result: those of the source are 0 in the
+        # dimensions of `index_shape`; those of an index are 0 in all others.
         operands = [(*before, *(0,) * len(self.index_shape), *after)]
-        lifted = (*(1,) * len(before), *self.index_shape, *(1,) * len(after))
+        aligned = (*(1,) * len(before), *self.index_shape, *(1,) * len(after))
         for a in self.arrays:
-            walked = broadcast_strides(a.shape, _strides(a), self.index_shape)
-            seen = view_strides(self.index_shape, walked, lifted) or (0,) * len(lifted)
-            operands.append(broadcast_strides(lifted, seen, self.shape))
+            index_strides = broadcast_strides(a.shape, _strides(a), self.index_shape)
+            aligned_strides = view_strides(self.index_shape, index_strides, aligned) or (0,) * len(
+                aligned
+            )
+            operands.append(broadcast_strides(aligned, aligned_strides, self.shape))
+        # the fastest dimension gets stride 1, and each further one the product of the sizes so far
         result, step = [0] * len(self.shape), 1
         for d in reversed(memory_order(self.shape, operands)):
             result[d] = step
@@ -104,19 +110,19 @@ class AdvancedIndex:
         return tuple(result)
 
     def range_error(self) -> IndexError:
-        """The error for the first element with an index out of range. PyTorch counts the indexed
-        dimensions only.
+        """The error for the first element with an index out of range. As in PyTorch, the dimension
+        that it names counts only those that are indexed.
         """
-        found = []
+        errors = []
         for position, d in enumerate(self.dims):
             n, flat = self.source.shape[d], np.broadcast_to(self.key[d], self.index_shape).ravel()
             wrong = np.nonzero((flat < -n) | (flat >= n))[0]
-            found += [(wrong[0], position, flat[wrong[0]], n)] if wrong.size else []
-        if not found:
+            errors += [(wrong[0], position, flat[wrong[0]], n)] if wrong.size else []
+        if not errors:
             return IndexError(
                 "an index was out of bounds, and was then written to by another thread"
             )
-        _, position, index, n = min(found)
+        _, position, index, n = min(errors)
         return IndexError(f"index {index} is out of bounds for dimension {position} with size {n}")
 
     def _integer_indices(self, sizes: Sequence[int], indices: Sequence[Tensor | None]) -> list[Any]:
@@ -144,7 +150,7 @@ class AdvancedIndex:
         return arrays + [None] * (len(sizes) - len(arrays))
 
     def _here(self, index: Tensor) -> Any:
-        """An index on the source's device: on the CPU an array, elsewhere a tensor."""
+        """`index` on the source's device: on the CPU an array, elsewhere a tensor."""
         here = self.source.device
         if here is CPU:
             return array(index)
@@ -155,7 +161,7 @@ class AdvancedIndex:
         )
 
     def _positions(self, mask: Tensor) -> Sequence[Any]:
-        """Where a mask is true: an index for each of its dimensions."""
+        """The positions where a mask is true: an index (count,) for each of its dimensions."""
         if self.source.device is CPU:
             return np.nonzero(np.atleast_1d(snapshot(mask)))
         positions: Sequence[Any] = ops.where(self._here(mask))
@@ -163,17 +169,20 @@ class AdvancedIndex:
 
 
 def _strides(index: Any) -> Sequence[int]:
+    """The strides of an index; those of an array count bytes, but only their order matters here."""
     strides: Sequence[int] = index.stride() if isinstance(index, TensorImpl) else index.strides
     return strides
 
 
 def _is_contiguous(index: Tensor | Array) -> bool:
+    """Whether an index, a tensor or an array, is contiguous."""
     return bool(
         index.is_contiguous() if isinstance(index, TensorImpl) else index.flags.c_contiguous
     )
 
 
 def _broadcast(arrays: list[Any]) -> tuple[int, ...]:
+    """The shape that all index tensors broadcast to. Raises IndexError if there is none."""
     if len(arrays) == 1:
         return tuple(arrays[0].shape)
     try:
@@ -186,7 +195,7 @@ def _broadcast(arrays: list[Any]) -> tuple[int, ...]:
 
 
 def check_mask(mask: Tensor, sizes: Sequence[int], first: int) -> None:
-    """Raises IndexError unless the mask has the sizes of the dimensions it stands for, `first` and
+    """Raises IndexError unless the mask has the sizes of the dimensions it indexes, `first` and
     those after it.
     """
     for j, n in enumerate(mask.shape):

@@ -1,10 +1,10 @@
 """Scaled dot-product attention (`aten/src/ATen/native/transformers/attention.cpp`).
 
 softmax(q @ k.T * scale + mask) @ v, batch by batch. This is PyTorch's "math" implementation, made
-of operators. Where there is no mask to add and no gradient to come, machine code does it at once
-(`aten/compiled/attention.py`), and never holds the whole matrix of scores.
+of operators. Where there is no mask and no gradient is needed, one kernel of machine code computes
+all of it (`aten/compiled/attention.py`), and never holds the whole matrix of scores.
 
-How the real one differs: its fused kernel (flash attention) takes masks too, and has a gradient.
+How the real one differs: its fused kernel (flash attention) accepts masks too, and has a gradient.
 """
 
 from __future__ import annotations
@@ -31,9 +31,13 @@ def scaled_dot_product_attention(
 ) -> Any:  # fmt: skip
     """query (..., L, E), key (..., S, E), value (..., S, V) give (..., L, V).
 
-    `attn_mask` broadcasts to (..., L, S): False means "do not look", numbers are added to the
-    scores. `is_causal` lets position i see only positions up to i. `scale` is 1 / sqrt(E) unless
-    given. `enable_gqa`: groups of query heads share a key head.
+    `attn_mask` broadcasts to (..., L, S): where a bool mask is False, query i does not attend to
+    key j; numbers are added to the scores. With `is_causal` position i attends only to positions up
+    to i. `scale` is 1 / sqrt(E) unless given. With `enable_gqa` groups of query heads share a key
+    head.
+
+    Raises RuntimeError for both a mask and `is_causal`, for dtypes that are not floating, and for
+    fewer than two dimensions.
     """
     _check(query, key, value, attn_mask)
     if is_causal and attn_mask is not None:
@@ -50,12 +54,13 @@ def scaled_dot_product_attention(
     if (
         attn_mask is None
         and dropout_p == 0
-        and (result := _at_once(query, key, value, is_causal, scale)) is not None
+        and (result := _fused(query, key, value, is_causal, scale)) is not None
     ):
         return result
-    # half of the factor on either side
+    # the square root of the scale on each side: q and k stay small enough for half precision
     root = sqrt(1 / sqrt(query.shape[-1]) if scale is None else abs(scale))
     sign = -1 if scale is not None and scale < 0 else 1
+    # (..., L, E) @ (..., E, S) -> (..., L, S)
     scores = F.matmul(query * (root * sign), key.transpose(-2, -1) * root)
     if is_causal:
         attn_mask = F.ones(
@@ -68,14 +73,12 @@ def scaled_dot_product_attention(
     weights = _safe_softmax(scores).to(query.dtype)
     if dropout_p != 0:
         weights = F.dropout(weights, dropout_p, True)
-    return F.matmul(weights, value)
+    return F.matmul(weights, value)  # (..., L, S) @ (..., S, V)
 
 
-def _at_once(
-    query: Tensor, key: Tensor, value: Tensor, is_causal: bool, scale: float | None
-) -> Any:
-    """The result of one kernel for tensors (batch, heads, ..., ...) or (batch, ..., ...); None
-    where operators have to compute it.
+def _fused(query: Tensor, key: Tensor, value: Tensor, is_causal: bool, scale: float | None) -> Any:
+    """The result of one kernel, for tensors (batch, heads, L or S, E) or (batch, L or S, E) on the
+    CPU; None where operators have to compute it.
     """
     tensors = query, key, value
     if any(t.dim() != query.dim() or t.device is not CPU for t in tensors) or query.dim() not in (
@@ -90,7 +93,7 @@ def _at_once(
     from internals.aten.compiled.attention import attend
 
     if query.dim() == 4 and query.shape[-1] == value.shape[-1] and query.stride(-1) == 1:
-        result = F.empty_like(query)  # heads lie as those of the queries do
+        result = F.empty_like(query)  # keeps the memory order of the queries' heads
     else:
         result = F.empty(*query.shape[:-1], value.shape[-1], dtype=query.dtype)
     q, k, v, out = (t if t.dim() == 4 else t.unsqueeze(1) for t in (*tensors, result))
@@ -99,16 +102,17 @@ def _at_once(
 
 
 def _safe_softmax(scores: Tensor) -> Any:
-    """softmax over the last dimension; a row with nothing to look at is all zeros instead of
+    """softmax over the last dimension; a row in which every score is -inf becomes zeros instead of
     NaN.
     """
     if scores.shape[-1] == 0:
         return scores
-    blind = (scores == -inf).all(-1, True)
-    return scores.masked_fill(blind, 0).softmax(-1).masked_fill(blind, 0)
+    masked = (scores == -inf).all(-1, True)
+    return scores.masked_fill(masked, 0).softmax(-1).masked_fill(masked, 0)
 
 
 def _share_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Any, Any]:
+    """Key and value with each head repeated, so that they have as many heads as the query."""
     heads, key_heads, value_heads = (t.shape[-3] for t in (query, key, value))
     if heads % key_heads or heads % value_heads:
         raise RuntimeError(
@@ -120,6 +124,9 @@ def _share_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Any, Any]:
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
+    """Raises RuntimeError for several dtypes, for fewer than two dimensions, and for a mask of
+    another dtype.
+    """
     if not query.dtype is key.dtype is value.dtype:
         names = [TYPE_META_NAME[t.dtype] for t in (query, key, value)]
         raise RuntimeError(

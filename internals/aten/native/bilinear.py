@@ -1,5 +1,5 @@
-"""A matrix between two vectors, and the distance of two vectors (`aten/src/ATen/native/Linear.cpp`,
-`Distance.cpp`).
+"""Bilinear forms, x1ᵀ W x2, and the distance between two vectors
+(`aten/src/ATen/native/Linear.cpp`, `Distance.cpp`).
 
 How the real one differs: its operator `_trilinear` multiplies and sums three tensors without the
 einsum notation.
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
-    """`input1` (*, I), `input2` (*, J), `weight` (O, I, J), `bias` (O) give input1 @ weight[o] @
-    input2 + bias: (*, O).
+    """(*, O): element o is input1 @ weight[o] @ input2 + bias[o], for `input1` (*, I), `input2`
+    (*, J), `weight` (O, I, J) and `bias` (O).
 
     Raises RuntimeError for sizes that do not fit.
     """
@@ -49,6 +49,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float, eps: float, keepdim: bool) -> Any:
-    """The p-norm of x1 - x2 + eps along the last dimension."""
+    """The p-norm of x1 - x2 + eps along the last dimension. `eps` keeps the derivative finite where
+    x1 and x2 are equal.
+    """
     difference = x1 - x2 + eps
     return difference.norm(p, difference.dim() - 1, keepdim)

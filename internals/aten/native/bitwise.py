@@ -1,10 +1,10 @@
 """The bits of integers and bools: & | ^, and shifts (`aten/src/ATen/native/BinaryOps.cpp`).
 
-For bool & | ^ are the logical connectives, and shifts are refused. Other dtypes raise
-NotImplementedError. Shifting by more places than there are, or by fewer than none, shifts every bit
-out: what is left is 0, or -1 of a negative number shifted right.
+For bools, & | ^ are and, or, exclusive or, and shifts raise NotImplementedError, as all operators
+here do for floating and complex dtypes. Shifting by more bits than there are, or by a negative
+number, shifts every bit out: the result is 0, or -1 for a negative number shifted right.
 
-How the real one differs: C++ leaves such shifts undefined, so its loops ask first; numpy's do that
+How the real one differs: C++ leaves such shifts undefined, so its loops test for them; numpy's do,
 too.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.core.scalar import Scalar
 
-# self · 2**other, what does not fit cut off.
+# self · 2**other; bits that do not fit are cut off.
 bitwise_left_shift = partial(integral, "lshift_cpu", np.left_shift)
 
 
@@ -41,6 +41,7 @@ def _bits(
     other: Scalar | Tensor,
     out: Tensor | None = None,
 ) -> Any:
+    """The result of `loop`. Raises NotImplementedError unless both are integers or bools."""
     it = TensorIterator((self, other), out)
     if it.common_dtype.category >= FLOATING:
         raise not_implemented(kernel, it.common_dtype)

@@ -1,13 +1,13 @@
-"""Padding that repeats what lies at the border
+"""Padding that repeats the elements at the border
 (`aten/src/ATen/native/{ReflectionPad,ReplicationPadding}.cpp`).
 
-Reflection reads the places 2 1 | 0 1 2 3 | 2 1, replication 0 0 | 0 1 2 3 | 3 3. A row of such
-places is an index, so padding is one `index_select` a dimension, and its gradient one `index_add`:
-what was read twice gets both gradients. Negative amounts cut off, and need no code: the places just
-begin later.
+Reflection reads the positions 2 1 | 0 1 2 3 | 2 1, replication 0 0 | 0 1 2 3 | 3 3. A row of such
+positions is an index, so padding is one `index_select` for each dimension, and its gradient one
+`index_add`: an element that was read twice gets both gradients. Negative amounts crop, and need no
+code of their own: the positions just begin later or end earlier.
 
-The operators have derivatives of their own, though their kernels call operators: in the graph there
-is one node for a padding.
+The operators have derivatives of their own, though their kernels call operators: a padding is one
+node of the graph.
 
 How the real one differs: a loop over the output for each number of dimensions, and another for each
 gradient.
@@ -33,19 +33,21 @@ if TYPE_CHECKING:
 
 
 class Border(NamedTuple):
-    """A way of padding: its name, and the places to read for positions that may lie outside 0 ... n
-    - 1.
+    """A kind of padding: its name, and a function (positions, n) -> positions in 0 ... n - 1, for
+    positions that may lie outside.
     """
 
     name: str
-    places: Callable[[Any, int], Any]
+    positions: Callable[[Any, int], Any]
 
 
+# |i| mirrors at 0; the same at the other end, with the distance from n - 1
 REFLECTION = Border("reflection_pad", lambda i, n: (n - 1) - np.abs((n - 1) - np.abs(i)))
 REPLICATION = Border("replication_pad", lambda i, n: np.clip(i, 0, n - 1))
 
 
 def _padded(border: Border, n: int, self: Tensor, padding: Sequence[int]) -> Any:
+    """`self` with `n` dimensions padded by `padding`, [before, after] from the last one on."""
     _check(border, n, self, padding)
     if self.dtype.category == BOOL:
         raise not_implemented(f"{border.name}{n}d", self.dtype)
@@ -62,15 +64,18 @@ reflection_pad1d = partial(_padded, REFLECTION, 1)
 reflection_pad2d = partial(_padded, REFLECTION, 2)
 # (N, C, D, H, W) or (C, D, H, W) with [left, right, top, bottom, front, back] elements more.
 reflection_pad3d = partial(_padded, REFLECTION, 3)
-# The same, with the outermost elements again and again; so there may be any number.
+# The same, with the outermost elements repeated, any number of times.
 replication_pad1d = partial(_padded, REPLICATION, 1)
 replication_pad2d = partial(_padded, REPLICATION, 2)
 replication_pad3d = partial(_padded, REPLICATION, 3)
 
 
-def _folded(
+def _padding_gradient(
     border: Border, n: int, grad_output: Tensor, self: Tensor, padding: Sequence[int]
 ) -> Any:
+    """The gradient of the input, with the sizes of `self`: the gradients of an element that was
+    read several times are added up.
+    """
     sizes = _check(border, n, self, padding)
     for name, expected, got in zip(
         ("width", "height", "depth"), reversed(sizes[-n:]), reversed(grad_output.shape)
@@ -92,30 +97,35 @@ def _folded(
     return _ordered_as(self, result)
 
 
-# Each gradient at the place its element was read from. Raises RuntimeError where sizes or dtypes do
+# Each gradient is added where its element was read. Raises RuntimeError where sizes or dtypes do
 # not fit.
-reflection_pad1d_backward = partial(_folded, REFLECTION, 1)
-reflection_pad2d_backward = partial(_folded, REFLECTION, 2)
-reflection_pad3d_backward = partial(_folded, REFLECTION, 3)
-replication_pad1d_backward = partial(_folded, REPLICATION, 1)
-replication_pad2d_backward = partial(_folded, REPLICATION, 2)
-replication_pad3d_backward = partial(_folded, REPLICATION, 3)
+reflection_pad1d_backward = partial(_padding_gradient, REFLECTION, 1)
+reflection_pad2d_backward = partial(_padding_gradient, REFLECTION, 2)
+reflection_pad3d_backward = partial(_padding_gradient, REFLECTION, 3)
+replication_pad1d_backward = partial(_padding_gradient, REPLICATION, 1)
+replication_pad2d_backward = partial(_padding_gradient, REPLICATION, 2)
+replication_pad3d_backward = partial(_padding_gradient, REPLICATION, 3)
 
 
 def _indices(border: Border, t: Tensor, padding: Sequence[int]) -> Iterator[tuple[int, Any]]:
-    """For each padded dimension, the last one first, the places to read."""
+    """(dimension, positions to read) for each padded dimension, the last one first."""
     for i in range(0, len(padding), 2):
         dim = t.dim() - 1 - i // 2
-        places = border.places(np.arange(-padding[i], t.shape[dim] + padding[i + 1]), t.shape[dim])
-        yield dim, from_array(np.asarray(places, np.int64)).to(t.device)
+        positions = border.positions(
+            np.arange(-padding[i], t.shape[dim] + padding[i + 1]), t.shape[dim]
+        )
+        yield dim, from_array(np.asarray(positions, np.int64)).to(t.device)
 
 
 def _ordered_as(t: Tensor, result: Tensor) -> Any:
+    """`result`, in channels_last order if `t` is in that order."""
     return result.contiguous(memory_format=channels_last) if suggests_channels_last(t) else result
 
 
 def _check(border: Border, n: int, t: Tensor, padding: Sequence[int]) -> tuple[int, ...]:
-    """The sizes after padding. Raises RuntimeError where there are none."""
+    """The sizes after padding. Raises RuntimeError for the wrong number of dimensions or amounts,
+    for reflections as large as the input, and where no elements would be left.
+    """
     if len(padding) != 2 * n:
         raise RuntimeError(f"padding size is expected to be {2 * n}, but got: {len(padding)}")
     if t.dim() not in (n + 1, n + 2) or 0 in t.shape[t.dim() == n + 2 :]:

@@ -1,7 +1,8 @@
 """Keeping values between bounds (`aten/src/ATen/native/TensorCompare.cpp`: `clamp`).
 
-A bound may be a number, a tensor or absent, and takes part in type promotion. NaN wins wherever it
-appears. When the lower bound lies above the upper one, the upper one counts.
+A bound may be a number, a tensor or absent, and takes part in type promotion. Where the value or a
+bound is NaN, the result is NaN. Where the lower bound is above the upper one, the result is the
+upper one.
 
 How the real one differs: each combination has a loop of its own.
 """
@@ -50,6 +51,7 @@ def clamp(
         raise RuntimeError(
             f"Found dtype {SCALAR_TYPE_NAME[out.dtype]} but expected {SCALAR_TYPE_NAME[promoted]}"
         )
+    # the error for an unsupported dtype names the kernel that PyTorch would have called
     promote = "common" if promoted is self.dtype else promoted
     if promoted.category == COMPLEX or (
         promoted.category == BOOL and (numbers or len(bounds) == 2)
@@ -90,6 +92,7 @@ clamp_max_Tensor = clamp_max
 
 
 def _kernel_name(min: Any, max: Any, is_number: bool) -> str:
+    """The name of PyTorch's kernel for these bounds, as it stands in its messages."""
     name = (
         "clamp"
         if min is not None and max is not None

@@ -1,9 +1,9 @@
-"""Comparisons, and the logic of truth values (`aten/src/ATen/native/BinaryOps.cpp`).
+"""Comparisons, and logical operators (`aten/src/ATen/native/BinaryOps.cpp`).
 
-The operands are promoted to a common dtype, compared in it, and the result is bool; written in
-place or to `out=`, it becomes 0 and 1 of that dtype.
+The operands are promoted to a common dtype and compared in it. The result is bool; in place, or
+with `out=` of another dtype, it is written as 0 and 1.
 
-How the real one differs: the same rules; the loops produce whole vectors of masks at a time.
+How the real one differs: its loops are vectorised C++.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 
 
 def eq(self: Tensor, other: Scalar | Tensor, out: Tensor | None = None) -> Any:
-    """Whether equal; NaN equals nothing."""
+    """self == other, elementwise; False where either is NaN."""
     return comparison(np.equal, self, other, out)
 
 
 def ne(self: Tensor, other: Scalar | Tensor, out: Tensor | None = None) -> Any:
-    """Whether different; NaN differs from everything."""
+    """self != other, elementwise; True where either is NaN."""
     return comparison(np.not_equal, self, other, out)
 
 
 def logical_and(self: Tensor, other: Any, out: Tensor | None = None) -> Any:
-    """Whether both are different from zero."""
+    """Whether both are different from zero, elementwise."""
     return TensorIterator((self, other), out, result=bool_).run(np.logical_and)
 
 
 def logical_or(self: Tensor, other: Tensor, out: Tensor | None = None) -> Any:
-    """Whether at least one is different from zero."""
+    """Whether at least one is different from zero, elementwise."""
     return TensorIterator((self, other), out, result=bool_).run(np.logical_or)
 
 
 def logical_xor(self: Tensor, other: Tensor, out: Tensor | None = None) -> Any:
-    """Whether exactly one is different from zero."""
+    """Whether exactly one is different from zero, elementwise."""
     return TensorIterator((self, other), out, result=bool_).run(np.logical_xor)
 
 
@@ -57,6 +57,7 @@ def _ordered(
     other: float | Tensor,
     out: Tensor | None = None,
 ) -> Any:
+    """The result of `loop`. Raises NotImplementedError for complex numbers, which have no order."""
     if _is_complex(self) or _is_complex(other):
         raise not_implemented(kernel, TensorIterator((self, other), out, result=bool_).common_dtype)
     return comparison(loop, self, other, out)
@@ -73,6 +74,7 @@ ge = partial(_ordered, "ge_cpu", np.greater_equal)
 
 
 def _is_complex(x: Any) -> bool:
+    """Whether a number or a tensor is complex."""
     return (
         isinstance(x, complex) if x.__class__ in NUMBERS else x._geometry.dtype.category == COMPLEX
     )

@@ -1,12 +1,12 @@
 """Complex numbers as pairs of real ones (`aten/src/ATen/native/ComplexHelper.h`, `UnaryOps.cpp`).
 
-A complex element is two floats side by side, so `view_as_real` is a view with one more dimension,
-of size 2 and stride 1, and `real` and `imag` are what `select` finds there: writing to them writes
-to the complex tensor.
+A complex element is two adjacent floats, so `view_as_real` is a view with one more dimension, of
+size 2 and stride 1, and `real` and `imag` select from it: writing to them writes to the complex
+tensor.
 
 How the real one differs: `conj` is a view too, with a bit that makes readers conjugate, and the
 imaginary part of that is a view with a bit that makes readers negate; `resolve_conj` and
-`resolve_neg` compute what was put off. Here it is computed at once, so that `is_conj` and `is_neg`
+`resolve_neg` do the deferred computation. Here it is done at once, so that `is_conj` and `is_neg`
 are always false, and writing to a conjugate leaves the original alone.
 """
 
@@ -38,12 +38,13 @@ _COMPLEX = {dt.float32: dt.complex64, dt.float64: dt.complex128}
 
 
 def view_as_real(self: Tensor) -> Any:
-    """A complex tensor as a real one with a last dimension of 2: real and imaginary part. Raises
-    RuntimeError for real ones.
+    """A complex tensor (*) as a view (*, 2) of real and imaginary parts. Raises RuntimeError for a
+    real one.
     """
     if not self.is_complex():
         raise RuntimeError("view_as_real is only supported for complex tensors")
     g = self._geometry
+    # strides and offset count elements, which are now half as large
     strides = (*(2 * s for s in g.strides), 1)
     return make(
         self._storage, _retyped(self, (*g.sizes, 2), strides, g.dtype.to_real()), 2 * self._offset
@@ -51,8 +52,8 @@ def view_as_real(self: Tensor) -> Any:
 
 
 def view_as_complex(self: Tensor) -> Any:
-    """A float tensor whose last dimension is 2 as a complex one. Raises RuntimeError when the pairs
-    do not lie side by side.
+    """A float tensor (*, 2) as a complex view (*). Raises RuntimeError for other sizes and dtypes,
+    and unless each pair is adjacent in memory and starts at an even offset.
     """
     g = self._geometry
     if g.dtype not in _COMPLEX:
@@ -78,7 +79,7 @@ def view_as_complex(self: Tensor) -> Any:
 
 
 def real(self: Tensor) -> Any:
-    """The real part, as a view; a real tensor itself."""
+    """The real part, as a view; of a real tensor, itself."""
     return ops.select_int(ops.view_as_real(self), -1, 0) if self.is_complex() else self
 
 
@@ -90,13 +91,13 @@ def imag(self: Tensor) -> Any:
 
 
 def conj(self: Any) -> Any:
-    """The complex conjugate; a real tensor itself."""
+    """The complex conjugate; of a real tensor, itself."""
     return ops._conj(self) if self.is_complex() else self
 
 
 def _conj(self: Tensor) -> Any:
-    """The complex conjugate of a complex tensor, computed. Raises RuntimeError for a real one,
-    which has nothing to conjugate.
+    """The complex conjugate of a complex tensor, in new memory. Raises RuntimeError for a real
+    one.
     """
     if self._geometry.dtype.category != dt.COMPLEX:
         raise RuntimeError("_conj is only for complex tensors; conj takes real ones as well")
@@ -104,56 +105,59 @@ def _conj(self: Tensor) -> Any:
 
 
 def conj_physical(self: Tensor) -> Any:
-    """The complex conjugate; a real tensor itself."""
+    """The complex conjugate in new memory; of a real tensor, itself."""
     return ops._conj_physical(self) if self.is_complex() else self
 
 
 def _conj_physical(self: Tensor, out: Tensor | None = None) -> Any:
-    """The complex conjugate, a copy of a real tensor."""
+    """The complex conjugate; of a real tensor, a copy."""
     return TensorIterator((self,), out, "same").run(
         np.conjugate if self.is_complex() else loops.copy
     )
 
 
 def conj_physical_out(self: Tensor, out: Tensor) -> Any:
+    """The complex conjugate, written to `out`."""
     return _conj_physical(self, out)
 
 
 def conj_physical_(self: Tensor) -> Any:
-    """Conjugate in place; nothing to do for a real tensor."""
+    """Conjugate in place; a real tensor stays as it is."""
     return _conj_physical(self, self) if self.is_complex() else self
 
 
 def resolve(self: Tensor) -> Any:
-    """The tensor itself: conjugates and negatives are always computed."""
+    """The tensor itself: no conjugation or negation is ever deferred (`resolve_conj`,
+    `resolve_neg`).
+    """
     return self
 
 
 def never(self: Tensor) -> bool:
-    """False: no tensor is waiting to be conjugated or negated."""
+    """False: no conjugation or negation is ever deferred (`is_conj`, `is_neg`)."""
     return False
 
 
 def angle(self: Tensor, out: Tensor | None = None) -> Any:
-    """The direction in which a number lies from 0, from -pi to pi, as a real tensor: of real
-    numbers 0 or pi, and NaN of NaN.
+    """The angle of a number in the complex plane, from -pi to pi, as a real tensor. Of real numbers
+    it is 0 or pi, and NaN for NaN.
     """
     if self.is_complex():
         out = empty_contiguous(self.shape, self.dtype.to_real()) if out is None else out
         result = None if out.is_complex() else self.dtype.to_real()
         return TensorIterator((self,), out, "common", result).run(_direction)
-    return TensorIterator((self,), out, "float").run(_half_turns)
+    return TensorIterator((self,), out, "float").run(_real_direction)
 
 
 def sgn(self: Tensor, out: Tensor | None = None) -> Any:
-    """z / |z|, and 0 at 0: the sign of a real number, the direction of a complex one as a number of
-    length 1.
+    """z / |z|, and 0 for 0: the sign of a real number; of a complex one, the number of absolute
+    value 1 in its direction.
     """
     return TensorIterator((self,), out, "same").run(_unit) if self.is_complex() else sign(self, out)
 
 
 def isreal(self: Tensor) -> Any:
-    """Which elements have no imaginary part."""
+    """A bool tensor that says which elements have no imaginary part."""
     if self.is_complex():
         return ops.eq_Scalar(ops.imag(self), 0)
     return ops.ones_like(self, dt.bool_, None, None, None, None)
@@ -189,6 +193,7 @@ def matrix_H(self: Tensor) -> Any:
 
 
 def _conjugate_transpose(self: Tensor, name: str) -> Any:
+    """(..., m, n) as (..., n, m), conjugated. Raises RuntimeError for a vector."""
     if self.dim() == 1:
         raise RuntimeError(
             f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor."
@@ -196,19 +201,19 @@ def _conjugate_transpose(self: Tensor, name: str) -> Any:
     return conj(self.transpose(-2, -1)) if self.dim() else conj(self)
 
 
-def _put_together(
+def _from_two(
     name: str, loop: Callable[..., Any], a: Tensor, b: Tensor, out: Tensor | None = None
 ) -> Any:
-    """A complex tensor from two real ones of one dtype."""
-    kinds = [SCALAR_TYPE_NAME[t.dtype] for t in (a, b)]
+    """A complex tensor from two real ones of one dtype. Raises RuntimeError for other dtypes."""
+    names = [SCALAR_TYPE_NAME[t.dtype] for t in (a, b)]
     if not (a.is_floating_point() and b.is_floating_point()):
         raise RuntimeError(
-            f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and "
-            f"{kinds[1]}"
+            f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and "
+            f"{names[1]}"
         )
     if a.dtype is not b.dtype:
         raise RuntimeError(
-            f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second "
+            f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second "
             "argument"
         )
     if a.dtype not in _COMPLEX:
@@ -223,39 +228,44 @@ def _put_together(
 
 
 def _pair(real: Array, imag: Array, out: Array) -> None:
+    """real + i imag."""
     out.real, out.imag = real, imag
 
 
 # real + i imag, of float32 or float64. Raises RuntimeError for other dtypes, two different ones,
 # and an `out` of another.
-complex = partial(_put_together, "complex_cpu", _pair)
+complex = partial(_from_two, "complex_cpu", _pair)
 
 
-def _point(distance: Array, direction: Array, out: Array) -> None:
-    np.multiply(distance, np.cos(direction), out=out.real)
-    np.multiply(distance, np.sin(direction), out=out.imag)
+def _from_polar(absolute: Array, direction: Array, out: Array) -> None:
+    """absolute * (cos(direction) + i sin(direction))."""
+    np.multiply(absolute, np.cos(direction), out=out.real)
+    np.multiply(absolute, np.sin(direction), out=out.imag)
 
 
-# The number at the distance `abs` from 0, in the direction `angle`. Raises as `complex` does.
-polar = partial(_put_together, "polar_cpu", _point)
+# The complex number with absolute value `abs` and angle `angle`. Raises as `complex` does.
+polar = partial(_from_two, "polar_cpu", _from_polar)
 
 
 def _unit(a: Array, out: Array) -> None:
+    """a / |a|, and 0 for 0."""
     length = np.abs(a)
-    for whole, part in ((out.real, a.real), (out.imag, a.imag)):
-        # dividing the number would mix infinities into NaNs
-        np.copyto(whole, np.where(length == 0, 0, part / length))
+    for result_part, part in ((out.real, a.real), (out.imag, a.imag)):
+        # part by part: complex division would turn some infinities into NaN in both parts
+        np.copyto(result_part, np.where(length == 0, 0, part / length))
 
 
 def _direction(a: Array, out: Array) -> None:
+    """The angle of complex numbers."""
     np.copyto(out, np.arctan2(a.imag, a.real))
 
 
-def _half_turns(a: Array, out: Array) -> None:
-    """pi below 0, 0 above: also at -0, unlike numpy's angle."""
+def _real_direction(a: Array, out: Array) -> None:
+    """The angle of real numbers: pi below 0, else 0, also for -0.0, unlike numpy's `angle`."""
     np.copyto(out, np.where(np.isnan(a), a, np.where(a < 0, np.pi, 0)), casting="same_kind")
 
 
-def _retyped(t: Tensor, sizes: Sequence[int], strides: Sequence[int], kind: dt.dtype) -> Any:
+def _retyped(t: Tensor, sizes: Sequence[int], strides: Sequence[int], dtype: dt.dtype) -> Any:
+    """A geometry like that of `t`, with other sizes, strides and dtype."""
     g = t._geometry
-    return geometry(sizes, strides, kind, g.device, g.keys)
+    return geometry(sizes, strides, dtype, g.device, g.keys)

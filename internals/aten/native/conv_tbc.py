@@ -1,10 +1,10 @@
 """A convolution of sequences whose channels come last: (time, batch, channels)
 (`aten/src/ATen/native/ConvolutionTBC.cpp`).
 
-In this order a kernel of K places is K matrix products: place k multiplies all times from k on by
-its matrix.
+In this order a kernel of K elements is K matrix products: element k multiplies the input from time
+k on by its (channels, outputs) matrix, and the products are added up.
 
-How the real one differs: nothing but the language.
+How the real one differs: `addmm_` adds each product to a part of the result.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Any:
-    """(T, N, C) with `weight` (K, C, O) and `bias` (O): (T + 2 pad - K + 1, N, O). Raises
-    RuntimeError for other sizes.
+    """The convolution of `self` (T, N, C) with `weight` (K, C, O) and `bias` (O): (T + 2 pad - K +
+    1, N, O). Raises RuntimeError for other sizes and for several dtypes.
     """
     _check(self, weight, bias)
     x, w = array(self), array(weight)
@@ -38,14 +38,18 @@ def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Any:
     if weight.dtype is not self.dtype or bias.dtype is not self.dtype:
         raise RuntimeError("self, weight and bias must have the same dtype")
     out = empty_contiguous(sizes, self.dtype)
-    wide = np.float32 if self.dtype is dt.float16 else x.dtype
-    total = np.zeros(sizes, wide) + array(bias)
+    accumulate_dtype = np.float32 if self.dtype is dt.float16 else x.dtype
+    total = np.zeros(sizes, accumulate_dtype) + array(bias)
+    # The result at time t reads input t + k - pad for kernel element k. Padding is not stored:
+    # times before `first` would read it, and so would those beyond the end of `x`, where the slice
+    # stops.
     for k in range(w.shape[0]):
-        first = max(pad - k, 0)  # the result's first time whose input at place k is not padding
-        seen = x[first + k - pad : time + k - pad] if time + k > pad else x[:0]
-        total[first : first + len(seen)] += seen.astype(wide, copy=False) @ w[k].astype(
-            wide, copy=False
-        )
+        first = max(pad - k, 0)
+        inputs = x[first + k - pad : time + k - pad] if time + k > pad else x[:0]
+        # (times, N, C) @ (C, O)
+        total[first : first + len(inputs)] += inputs.astype(accumulate_dtype, copy=False) @ w[
+            k
+        ].astype(accumulate_dtype, copy=False)
     array(out)[...] = total
     return out
 
@@ -53,7 +57,9 @@ def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Any:
 def conv_tbc_backward(
     self: Tensor, input: Tensor, weight: Tensor, bias: Tensor, pad: int
 ) -> tuple[Any, Any, Any]:
-    """The gradients of input, weight and bias; `self` is the result's."""
+    """The gradients of input (T, N, C), weight (K, C, O) and bias (O); `self` is the gradient of
+    the result, (times, N, O). Raises RuntimeError for other sizes.
+    """
     _check(input, weight, bias)
     times = input.shape[0] + 2 * pad - weight.shape[0] + 1
     check_sizes("conv_tbc_backward", "self", self, (times, input.shape[1], weight.shape[2]))
@@ -62,15 +68,18 @@ def conv_tbc_backward(
     to_input = padded.new_zeros(padded.shape)
     to_weight = []
     for k in range(weight.shape[0]):
-        spread = self.matmul(weight[k].t().conj())
+        # (times, N, O) @ (O, C), which belongs to the times k ... k + times - 1 of the padded input
+        share = self.matmul(weight[k].t().conj())
         to_input = to_input + ops.constant_pad_nd(
-            spread, [0, 0, 0, 0, k, padded.shape[0] - times - k], 0
+            share, [0, 0, 0, 0, k, padded.shape[0] - times - k], 0
         )
+        # (C, times * N) @ (times * N, O)
         to_weight.append(padded.narrow(0, k, times).flatten(0, 1).t().conj().matmul(flat))
     return to_input.narrow(0, pad, input.shape[0]), ops.stack(to_weight, 0), self.sum([0, 1])
 
 
 def _check(input: Tensor, weight: Tensor, bias: Tensor) -> None:
+    """Raises RuntimeError unless the numbers of dimensions, of channels and of outputs fit."""
     if input.dim() != 3:
         raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
     if weight.dim() != 3:

@@ -1,11 +1,11 @@
 """Convolution in one, two and three dimensions (`aten/src/ATen/native/Convolution.cpp`,
 `NaiveConvolutionTranspose2d.cpp`).
 
-A convolution is a matrix product in disguise: lay every window the kernel visits out as a column
-(`unfold_windows`), and each output pixel is the product of a row of weights with a column. The
-transposed convolution runs the same product backwards and adds the columns up where windows overlap
-(`fold_windows`). Groups split the channels; as many groups as channels is the depthwise case, where
-each channel meets only its own kernel.
+A convolution can be computed as a matrix product: each window that the kernel covers becomes a
+column (`unfold_windows`), and each output pixel is the product of a row of weights with a column.
+The transposed convolution multiplies by the transposed weights and adds up the columns where
+windows overlap (`fold_windows`). Groups split the channels; with as many groups as channels the
+convolution is depthwise: each channel has a kernel of its own.
 
 `convolution` is the one leaf; `conv1d`, `conv2d`, `conv3d` and their transposes prepare its
 arguments. Its gradients are made of the same three functions on arrays: `forward`,
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.core.tensor_impl import Array
 
-COMPILED = 1 << 14  # from how many elements on compiled kernels pay
-# so many multiplications count as an element, where numbers are used for several channels
+COMPILED = 1 << 14  # compiled kernels are used from this many elements on
+# this many multiplications count as one of these elements, where each number that is loaded is used
+# for several channels
 REUSE = 64
 
 
@@ -57,7 +58,7 @@ def convolution(
     """Cross-correlate `input` (N, C, *S) with `weight` (O, C/groups, *K), or transposed: (C,
     O/groups, *K).
 
-    Raises RuntimeError for sizes, strides or dtypes that do not go together.
+    Raises RuntimeError for sizes, strides or dtypes that do not fit together.
     """
     stride, padding, dilation, sizes = checked_arguments(
         input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
@@ -94,9 +95,10 @@ def convolution(
 
 
 def work(places: int, weight: Tensor, groups: int) -> int:
-    """How much a convolution with so many results (or, transposed, inputs) has to do, measured in
-    elements.
+    """The work of a convolution with `places` results (or, transposed, inputs), measured in the
+    elements that `COMPILED` counts.
     """
+    # depthwise, a number is used for one channel only: 4 multiplications count as an element
     depthwise = groups > 1 and weight.shape[1] == 1
     return places * prod(tuple(weight.shape)[1:]) // (REUSE >> 4 if depthwise else REUSE)
 
@@ -121,6 +123,7 @@ def forward(
     """The convolution of arrays x (N, C, *S) and w (O, C/groups, *K): an array (N, O, *S')."""
     windows = unfold_windows(pad_spatial(x, padding), w.shape[2:], stride, dilation)
     n, outputs, spatial = x.shape[0], w.shape[0], windows.shape[2 + len(padding) :]
+    # (groups, O/groups, C/groups * K) @ (groups, C/groups * K, N * S')
     rows = w.reshape(groups, outputs // groups, prod(w.shape[1:]))
     y = np.matmul(rows, _columns(windows, w.shape[2:], groups))
     return y.reshape(outputs, n, *spatial).swapaxes(0, 1)
@@ -139,12 +142,16 @@ def input_gradient(
     convolution of g.
     """
     n, outputs, *spatial = g.shape
-    if w.shape[1] == 1 and groups == outputs > 1:  # depthwise: nothing to add up over channels
+    # Depthwise there is no sum over channels: for each offset in the kernel, g times that weight is
+    # added to the input pixels at this offset from the windows.
+    if w.shape[1] == 1 and groups == outputs > 1:
         kernels = w[:, 0].reshape(outputs, *w.shape[2:], *[1] * len(spatial))
         shares = (g * kernels[(slice(None), *offset)] for offset in np.ndindex(*w.shape[2:]))
         return fold_offsets(shares, w.shape[2:], g.shape, input_size[2:], stride, padding, dilation)
     rows = w.reshape(groups, outputs // groups, prod(w.shape[1:])).swapaxes(1, 2)
+    # (groups, C/groups * K, O/groups) @ (groups, O/groups, N * S'): the gradient of each column
     columns = np.matmul(rows, _by_channel(g, groups))
+    # back to (N, C, *K, *S'), as `unfold_windows` returns them
     windows = np.moveaxis(
         columns.reshape(input_size[1], *w.shape[2:], n, *spatial), 1 + len(spatial), 0
     )
@@ -167,29 +174,37 @@ def weight_gradient(
     windows = unfold_windows(pad_spatial(x, padding), kernel, stride, dilation)
     spatial = g.shape[2:]
     channels = x.shape[1] // groups
+    # with output_padding there may be more windows than outputs
     windows = windows[(..., *(slice(s) for s in spatial))]
     if channels == 1 and groups == outputs > 1:
+        # depthwise: for each offset in the kernel, the sum over samples and positions
         others = (0, *range(2, g.ndim))
         offsets = (windows[(slice(None), slice(None), *offset)] for offset in np.ndindex(*kernel))
         return np.stack(
             [sum_of_products(g, x, others).reshape(outputs, 1) for x in offsets], -1
         ).reshape(outputs, 1, *kernel)
+    # (groups, O/groups, N * S') @ (groups, N * S', C/groups * K)
     products = np.matmul(_by_channel(g, groups), _columns(windows, kernel, groups).swapaxes(1, 2))
     return products.reshape(outputs, channels, *kernel)
 
 
 def _columns(windows: Array, kernel: Sequence[int], groups: int) -> Any:
-    """Windows (N, C, *K, *positions) as columns (groups, C/groups * elements, N * positions): one
-    product for the whole batch.
+    """Windows (N, C, *K, *S') as columns (groups, C/groups * K, N * S'), so that the whole batch is
+    one product for each group.
     """
     (n, channels), spatial = windows.shape[:2], windows.shape[2 + len(kernel) :]
+    # (C, *K, N, *S')
     in_order = np.moveaxis(windows, 0, 1 + len(kernel))
     return in_order.reshape(groups, channels // groups * prod(kernel), n * prod(spatial))
 
 
 def _by_channel(y: Array, groups: int) -> Any:
-    """An array (N, C, *S) as (groups, C/groups, N * elements)."""
+    """An array (N, C, *S) as (groups, C/groups, N * S)."""
     return y.swapaxes(0, 1).reshape(groups, y.shape[1] // groups, y.shape[0] * prod(y.shape[2:]))
+
+
+# The functions below prepare the arguments of `convolution`. Inputs are (N, C, *S) or (C, *S), and
+# the result has a batch dimension if the input has one.
 
 
 def conv1d(
@@ -201,6 +216,7 @@ def conv1d(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
+    """`input` (N, C, L) with `weight` (O, C/groups, K)."""
     return _convolve(
         "conv1d", 1, input, weight, bias, stride, padding, dilation, False, [0], groups
     )
@@ -215,6 +231,7 @@ def conv2d(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
+    """`input` (N, C, H, W) with `weight` (O, C/groups, KH, KW)."""
     return _convolve(
         "conv2d", 2, input, weight, bias, stride, padding, dilation, False, [0, 0], groups
     )
@@ -229,6 +246,7 @@ def conv3d(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
+    """`input` (N, C, D, H, W) with `weight` (O, C/groups, KD, KH, KW)."""
     return _convolve(
         "conv3d", 3, input, weight, bias, stride, padding, dilation, False, [0, 0, 0], groups
     )
@@ -241,7 +259,7 @@ def _convolution(
     cudnn_enabled: bool, allow_tf32: bool,
 ) -> Any:  # fmt: skip
     """The convolution as traces record it. The last four arguments choose among cuDNN's algorithms;
-    there is no choice here.
+    here they have no effect.
     """
     return ops.convolution(
         input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
@@ -257,6 +275,7 @@ def conv1d_padding(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
+    """`conv1d` with the padding "valid" or "same"."""
     return _convolve_named("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -269,6 +288,7 @@ def conv2d_padding(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
+    """`conv2d` with the padding "valid" or "same"."""
     return _convolve_named("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -281,6 +301,7 @@ def conv3d_padding(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
+    """`conv3d` with the padding "valid" or "same"."""
     return _convolve_named("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -308,6 +329,7 @@ def conv_transpose1d(
     groups: int,
     dilation: Sequence[int],
 ) -> Any:
+    """`input` (N, C, L) with `weight` (C, O/groups, K), transposed."""
     return _convolve(
         "conv_transpose1d",
         1,
@@ -333,6 +355,7 @@ def conv_transpose2d(
     groups: int,
     dilation: Sequence[int],
 ) -> Any:
+    """`input` (N, C, H, W) with `weight` (C, O/groups, KH, KW), transposed."""
     return _convolve(
         "conv_transpose2d",
         2,
@@ -358,6 +381,7 @@ def conv_transpose3d(
     groups: int,
     dilation: Sequence[int],
 ) -> Any:
+    """`input` (N, C, D, H, W) with `weight` (C, O/groups, KD, KH, KW), transposed."""
     return _convolve(
         "conv_transpose3d",
         3,
@@ -374,7 +398,9 @@ def conv_transpose3d(
 
 
 def _convolve(name: str, n: int, input: Tensor, weight: Tensor, *rest: Any) -> Any:
-    """Call the leaf, with a batch dimension added and taken away again where `input` has none."""
+    """`convolution` of an input with or without a batch dimension. Raises RuntimeError for other
+    numbers of dimensions than n + 2 and n + 1.
+    """
     if input.dim() not in (n + 1, n + 2):
         raise RuntimeError(
             f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input "
@@ -396,8 +422,8 @@ def _convolve_named(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
-    """`padding="valid"` is none; "same" gives an output as large as the input, an odd row or column
-    of zeros at the end.
+    """A convolution with padding "valid", which is 0, or "same", whose output is as large as the
+    input. Raises RuntimeError for another word, and for "same" with strides.
     """
     if padding == "valid":
         return _convolve(
@@ -408,6 +434,7 @@ def _convolve_named(
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     total = [d * (k - 1) for d, k in zip(spread(dilation, n, "dilation"), weight.shape[2:])]
+    # an odd amount of padding: the extra row or column of zeros is added at the end
     if any(t % 2 for t in total):
         extra = [v for t in reversed(total) for v in (0, t % 2)]
         input = ops.constant_pad_nd(input, extra, 0)
@@ -427,8 +454,6 @@ def _convolve_named(
 
 
 def _computable(t: Tensor) -> Any:
-    """The tensor's array; half precision is computed in single, as PyTorch's CPU kernels
-    accumulate.
-    """
+    """The tensor's array; half precision as float32, in which PyTorch's CPU kernels add up."""
     a = array(t)
     return a.astype(np.float32) if t.dtype is dt.float16 else a

@@ -1,13 +1,13 @@
 """The gradients of a convolution (`convolution_backward` in
 `aten/src/ATen/native/Convolution.cpp`).
 
-Convolution is linear in its input and in its weight, so each gradient is again a sum of products:
-that of the input is the transposed convolution of the output's gradient, that of the weight
-correlates the output's gradient with the input, that of the bias only sums. For a transposed
-convolution, input and output change places.
+Convolution is linear in its input and in its weight, so each gradient is again a sum of products.
+The input's gradient is the transposed convolution of the output's gradient; the weight's correlates
+the output's gradient with the input; the bias's is a sum. For a transposed convolution, input and
+output exchange their roles.
 
-How the real one differs: as `convolution` it chooses among many backends; what was not asked for is
-an undefined tensor.
+How the real one differs: like `convolution` it chooses among many backends; gradients that were not
+asked for are undefined tensors.
 """
 
 from __future__ import annotations
@@ -47,7 +47,11 @@ def convolution_backward(
     groups: int,
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
-    """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for."""
+    """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for.
+
+    `weight` is (O, C/groups, *K), or transposed (C, O/groups, *K). Raises RuntimeError for sizes or
+    dtypes that do not fit.
+    """
     stride, padding, dilation, sizes = checked_arguments(
         input, weight, None, stride, padding, dilation, transposed, output_padding, groups
     )
@@ -68,6 +72,7 @@ def convolution_backward(
         )
     dx = dw = db = None
     places = (input if transposed else grad_output).numel()
+    # `small` is what the plain convolution would return, with a result for each of `places`
     small, large = (input, grad_output) if transposed else (grad_output, input)
     compiled = use_compiled(work(places, weight, groups), COMPILED) and compiled_fits(input, weight)
     if compiled and _agree(small, large, weight, how, groups):
@@ -96,20 +101,22 @@ def _agree(
     how: Sequence[Sequence[int]],
     groups: int,
 ) -> bool:
-    """Whether `small` has the sizes that a convolution of `large` has, and all are of one dtype:
-    machine code relies on it.
+    """Whether a convolution of `large` has the sizes of `small`, and all dtypes are equal. Machine
+    code, which checks no bounds, relies on it.
     """
-    rows = zip(large.shape[2:], weight.shape[2:], *how)
-    sizes = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in rows]
+    dimensions = zip(large.shape[2:], weight.shape[2:], *how)
+    sizes = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in dimensions]
     expected = [large.shape[0], weight.shape[0], *sizes]
     fits = list(small.shape) == expected and large.shape[1] == weight.shape[1] * groups
     return fits and small.dtype is large.dtype is weight.dtype
 
 
 def _computable(t: Tensor) -> Any:
+    """The tensor's array; half precision as float32."""
     a = array(t)
     return a.astype(np.float32) if t.dtype is dt.float16 else a
 
 
 def _tensor(gradient: Array | None, like: Tensor) -> Any:
+    """A gradient as a tensor with the dtype of `like`; None stays None."""
     return None if gradient is None else from_array(gradient.astype(like.dtype.np, copy=False))

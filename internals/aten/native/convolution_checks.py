@@ -32,10 +32,10 @@ def checked_arguments(
 ) -> tuple[list[int], list[int], list[int], tuple[int, ...]]:
     """Stride, padding and dilation with an entry for each dimension, and the sizes of the result.
 
-    Of an input without channels nothing is left to compute: as in PyTorch the result has no
-    channels then either, whatever the weight says.
+    `weight` is (out, in / groups, *kernel), transposed (in, out / groups, *kernel). An input
+    without channels gives a result without channels, as in PyTorch, whatever the weight's sizes.
 
-    Raises RuntimeError for sizes, strides or dtypes that do not go together.
+    Raises RuntimeError for sizes, strides or dtypes that do not fit together.
     """
     n = weight.dim() - 2
     if n < 1:
@@ -54,9 +54,11 @@ def checked_arguments(
         tuple(input.shape)[2:], tuple(weight.shape)[2:], stride, padding, dilation, output_padding
     )
     if transposed:
+        # the size of an input whose convolution has i outputs; output_padding picks one of several
         sizes = [(i - 1) * s - 2 * p + d * (k - 1) + o + 1 for i, k, s, p, d, o in rows]
         channels = weight.shape[1] * groups
     else:
+        # a dilated kernel covers d * (k - 1) + 1 elements; it starts at every s-th one
         sizes = [(i + 2 * p - d * (k - 1) - 1) // s + 1 for i, k, s, p, d, o in rows]
         channels = weight.shape[0]
     return stride, padding, dilation, (input.shape[0], channels if input.shape[1] else 0, *sizes)
@@ -65,7 +67,9 @@ def checked_arguments(
 def gradients_of_nothing(
     input: Tensor, weight: Tensor, bias_sizes: Sequence[int] | None, output_mask: Sequence[bool]
 ) -> tuple[Any, Any, Any]:
-    """The result of `convolution_backward` for an input without channels."""
+    """The result of `convolution_backward` for an input without channels: zeros in the sizes of
+    input, weight and bias, or None where `output_mask` does not ask for them.
+    """
     zeros = [
         ops.new_zeros(input, sizes, None, None, None, None) if asked else None
         for sizes, asked in zip((input.shape, weight.shape, bias_sizes), output_mask)
@@ -74,7 +78,10 @@ def gradients_of_nothing(
 
 
 def spread(values: Sequence[int], n: int, name: str) -> list[int]:
-    """One entry for each of `n` dimensions."""
+    """A list of `n` entries, one for each dimension; a single value counts for all of them.
+
+    Raises RuntimeError for any other number of values.
+    """
     if len(values) not in (1, n):
         raise RuntimeError(
             f"expected {name} to be a single integer value or a list of {n} values to match the "
@@ -94,6 +101,7 @@ def _check(
     output_padding: list[int],
     groups: int,
 ) -> None:
+    """Raises RuntimeError, in PyTorch's order and words, for arguments that do not fit together."""
     n, w = weight.dim() - 2, list(weight.shape)
     if any(p < 0 for p in padding):
         raise RuntimeError("negative padding is not supported")
@@ -140,6 +148,7 @@ def _check(
                 ("stride", stride, 1),
                 ("dilation", dilation, 1),
             )
+            # PyTorch computes one dimension as two: an added height has padding 0 and stride 1
             got = " ".join(
                 f"{name}_{axis}: {v}"
                 for name, values, plain in named
@@ -151,16 +160,17 @@ def _check(
                 f"output padding must be smaller than either stride or dilation, but got {got}"
             )
         rows = zip(input.shape[2:], w[2:], stride, padding, dilation, output_padding)
-        made = [(i - 1) * s - 2 * p + d * (k - 1) + o + 1 for i, k, s, p, d, o in rows]
-        if any(size < 1 for size in made):
+        results = [(i - 1) * s - 2 * p + d * (k - 1) + o + 1 for i, k, s, p, d, o in rows]
+        if any(size < 1 for size in results):
             plane = [1] * (2 - n)  # one dimension is computed as two
             raise RuntimeError(
                 "Given input size per channel: "
                 f"({' x '.join(map(str, [*plane, *input.shape[2:]]))}). Calculated output size per "
-                f"channel: ({' x '.join(map(str, [*plane, *made]))}). Output size is too small"
+                f"channel: ({' x '.join(map(str, [*plane, *results]))}). Output size is too small"
             )
         return
     padded = [s + 2 * p for s, p in zip(tuple(input.shape)[2:], padding)]
+    # the elements that a dilated kernel reaches over
     reach = [d * (k - 1) + 1 for k, d in zip(w[2:], dilation)]
     if any(r > s for r, s in zip(reach, padded)):
         raise RuntimeError(
@@ -172,8 +182,8 @@ def _check(
 
 
 def _check_not_empty(input: Tensor, weight: list[int], no_outputs: bool = False) -> None:
-    """Raises RuntimeError where there is nothing to add up, unless that is for want of a batch or
-    of channels.
+    """Raises RuntimeError for an empty image, kernel or weight. An empty batch and an input without
+    channels are allowed.
     """
     plane = [1] * (4 - len(weight))  # one dimension is computed as two
     batch, channels, *image = input.shape
@@ -196,6 +206,7 @@ def _check_not_empty(input: Tensor, weight: list[int], no_outputs: bool = False)
 
 
 def _c_name(t: Any) -> str:
+    """The C++ type of a tensor's elements, as it stands in PyTorch's messages."""
     return {
         "float32": "float",
         "float64": "double",

@@ -1,13 +1,14 @@
 """Writing into existing memory, and moving between dtypes, devices and layouts
 (`aten/src/ATen/native/Copy.cpp`, `Resize.cpp`).
 
-`copy_` is where all conversions happen: it reads elements of one dtype in one memory order and
-writes another. `clone`, `to` and `contiguous` are an allocation and a copy, or nothing at all when
-there is nothing to change. `resize_` and `set_` give a tensor other memory.
+All conversions happen in `copy_`: it reads elements of one dtype in one memory order, and writes
+them in another dtype and order. `clone`, `to` and `contiguous` are an allocation and a copy, or
+return the tensor itself when there is nothing to change. `resize_` and `set_` give a tensor other
+memory.
 
 How the real one differs: it has one kernel for each pair of devices. Here those that involve CUDA
-are in `internals/cuda/native/copy.py`; `meta` has no memory, and its copies are free. A float out
-of an integer's range is converted as the CPU pleases, in both.
+are in `internals/cuda/native/copy.py`; `meta` has no memory, so that nothing is copied. In both,
+the result of converting a float out of an integer's range depends on the CPU.
 """
 
 from __future__ import annotations
@@ -49,11 +50,12 @@ if TYPE_CHECKING:
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
     """Write the elements of `src` into `self`: broadcast to its shape, cast to its dtype.
 
-    Raises RuntimeError when the shapes do not fit, or when the two share memory in different
-    places.
+    Raises RuntimeError when the shapes do not fit, or when the two overlap partially in memory.
     """
     if self is src:
         return self
+    # The fast path of small tensors: with the same sizes, strides and dtype, and in different
+    # memory, there is nothing to check and nothing to convert.
     g = self._geometry.without_grad
     if (
         g.plain
@@ -76,9 +78,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
 
 
 def clone(self: Tensor, memory_format: memory_format | None) -> Any:
-    """The same values in memory of their own, in the same order unless `memory_format` says
-    otherwise.
-    """
+    """A copy in new memory, in the memory order of `self` unless `memory_format` names another."""
     g = self._geometry.without_grad
     if g.plain and (
         memory_format is None
@@ -104,8 +104,10 @@ def _to_copy(
     non_blocking: bool,
     memory_format: memory_format | None,
 ) -> Any:
-    """A copy as `dtype`, on `device`. One that is not waited for is from a GPU into pinned memory,
-    so that it can be.
+    """A copy with `dtype`, on `device`; None means that of `self`.
+
+    With `non_blocking`, a copy from a GPU goes to pinned memory: only to that can a GPU copy while
+    Python runs on.
     """
     g = self._geometry
     where = g.device if device is None else resolve(device)
@@ -117,8 +119,8 @@ def _to_copy(
 
 
 def warn_of_loss(source: Tensor, target: Tensor) -> None:
-    """Warn where imaginary parts get lost. A bool loses nothing: it says whether the number is
-    0.
+    """Warn where imaginary parts are lost. In a conversion to bool none is: it says whether the
+    number is different from 0.
     """
     if source.is_complex() and not target.is_complex() and target.dtype is not dt.bool_:
         warn_once("Casting complex values to real discards the imaginary part")
@@ -134,18 +136,20 @@ def to_dtype_layout(
     copy: bool,
     memory_format: memory_format | None,
 ) -> Any:
-    """`self` itself when it is what was asked for already, else a converted copy."""
+    """`self` itself where dtype, device and memory format are already as asked for, else a
+    converted copy. With `copy`, always a copy.
+    """
     where = self.device if device is None else resolve(device)
-    kind = dtype or self.dtype
+    result_dtype = dtype or self.dtype
     preserve = memory_format is None or memory_format is preserve_format
     if (
         not copy
-        and kind is self.dtype
+        and result_dtype is self.dtype
         and where is self.device
         and (preserve or self.is_contiguous(memory_format))
     ):
         return self
-    return ops._to_copy(self, kind, layout, where, pin_memory, non_blocking, memory_format)
+    return ops._to_copy(self, result_dtype, layout, where, pin_memory, non_blocking, memory_format)
 
 
 def to_device(
@@ -156,34 +160,40 @@ def to_device(
     copy: bool,
     memory_format: memory_format | None,
 ) -> Any:
+    """`to_dtype_layout` with a device and a dtype."""
     return to_dtype_layout(self, dtype, None, device, None, non_blocking, copy, memory_format)
 
 
 def to_dtype(
     self: Tensor, dtype: dtype, non_blocking: bool, copy: bool, memory_format: memory_format | None
 ) -> Any:
+    """`to_dtype_layout` with a dtype only."""
     return to_dtype_layout(self, dtype, None, None, None, non_blocking, copy, memory_format)
 
 
 def to_other(
     self: Tensor, other: Tensor, non_blocking: bool, copy: bool, memory_format: memory_format | None
 ) -> Any:
+    """`to_dtype_layout` with the dtype and the device of `other`."""
     return to_dtype_layout(
         self, other.dtype, None, other.device, None, non_blocking, copy, memory_format
     )
 
 
 def type_as(self: Tensor, other: Tensor) -> Any:
+    """`self` with the dtype and on the device of `other`."""
     return to_other(self, other, False, False, None)
 
 
 def lift_fresh(self: Tensor) -> Any:
-    """`self`. A trace calls it on tensors made from outside memory, so that it has seen them."""
+    """`self`. A trace calls it on tensors that were made from data, so that they appear in it."""
     return self
 
 
 def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> Any:
-    """`self` if it lies in memory in the order of `memory_format`, else a copy that does."""
+    """`self` if its memory order is that of `memory_format`, else a copy in that order. Raises
+    RuntimeError for `preserve_format` unless it is contiguous.
+    """
     if memory_format is preserve_format:
         if self.is_contiguous():
             return self
@@ -192,12 +202,12 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
 
 
 def copy(self: Tensor, src: Any, non_blocking: bool = False) -> Any:
-    """The tensor that `self` would be after `self.copy_(src)`."""
+    """A new tensor like `self` with the values of `src`: `copy_` that leaves `self` unchanged."""
     return ops.clone(self.detach(), None).copy_(src.detach(), non_blocking)
 
 
 def to_dense(self: Tensor, dtype: dtype | None = None, masked_grad: bool | None = None) -> Any:
-    """The tensor itself, which is dense already, in another dtype if one is given."""
+    """`self`, which is always dense here, in `dtype` if that is given."""
     return self if dtype is None else self.to(dtype)
 
 
@@ -212,7 +222,7 @@ def fill_Tensor(self: Tensor, value: Tensor) -> Any:
 
 
 def fill__Scalar(self: Tensor, value: Scalar) -> Any:
-    """`value` everywhere. Raises RuntimeError when the dtype cannot hold it."""
+    """Write `value` to every element. Raises RuntimeError when the dtype cannot hold it."""
     number = checked(value, self.dtype)
     if self.device is CPU:
         array(self).fill(number)
@@ -221,7 +231,7 @@ def fill__Scalar(self: Tensor, value: Scalar) -> Any:
 
 
 def fill__Tensor(self: Tensor, value: Tensor) -> Any:
-    """The one element of a 0-d tensor everywhere."""
+    """Write the element of a 0-d tensor to every element. Raises RuntimeError for other tensors."""
     if value.dim():
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} "
@@ -232,6 +242,7 @@ def fill__Tensor(self: Tensor, value: Tensor) -> Any:
 
 
 def zero_(self: Tensor) -> Any:
+    """Write 0 to every element."""
     if self.device is CPU:
         array(self).fill(0)
         return self
@@ -239,8 +250,8 @@ def zero_(self: Tensor) -> Any:
 
 
 def resize_(self: Tensor, size: Sequence[int], memory_format: memory_format | None) -> Any:
-    """Other sizes on the same storage, which grows if it has to; new elements are uninitialised.
-    The same sizes change nothing.
+    """Change the sizes, on the same storage, which grows if it has to; new elements are
+    uninitialised. The same sizes change nothing.
 
     Raises RuntimeError when the memory is too small and borrowed (`from_numpy`) or lent
     (`numpy()`), or when a gradient is required.
@@ -258,19 +269,23 @@ def resize_(self: Tensor, size: Sequence[int], memory_format: memory_format | No
 
 
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: memory_format | None) -> Any:
-    """The sizes of another tensor; with `preserve_format` its memory order too."""
+    """Change the sizes to those of another tensor; with `preserve_format` the result is in
+    channels_last order if that tensor is.
+    """
     if memory_format is preserve_format:
         memory_format = channels_last if the_template.is_contiguous(channels_last) else None
     return ops.resize_(self, list(the_template.shape), memory_format)
 
 
 def set_(self: Tensor) -> Any:
-    """An empty tensor on an empty storage."""
+    """Make `self` an empty tensor, on a new empty storage."""
     return _adopt(self, Storage.allocate(0, self.device), 0, (0,), (1,))
 
 
 def set__source_Tensor(self: Tensor, source: Tensor) -> Any:
-    """Look at the storage of `source`, with its geometry. Raises RuntimeError for another dtype."""
+    """Make `self` use the storage and the geometry of `source`. Raises RuntimeError for another
+    dtype.
+    """
     _check_same_dtype(self, source)
     return _adopt(self, source._storage, source._offset, source.shape, source.stride())
 
@@ -282,13 +297,15 @@ def set__source_Tensor_storage_offset(
     size: Sequence[int],
     stride: Sequence[int],
 ) -> Any:
-    """Look at the storage of `source` with a geometry of one's own."""
+    """Make `self` use the storage of `source` with the given offset, sizes and strides. Raises
+    RuntimeError for another dtype.
+    """
     _check_same_dtype(self, source)
     return _adopt(self, source._storage, storage_offset, size, stride or contiguous_strides(size))
 
 
 def set__source_Storage(self: Tensor, source: Storage) -> Any:
-    """All of a storage as a vector."""
+    """Make `self` a vector of all elements of a storage."""
     storage = _untyped(self, source)
     return _adopt(self, storage, 0, (storage.nbytes() // self.itemsize,), (1,))
 
@@ -296,7 +313,9 @@ def set__source_Storage(self: Tensor, source: Storage) -> Any:
 def set__source_Storage_storage_offset(
     self: Tensor, source: Storage, storage_offset: int, size: Sequence[int], stride: Sequence[int]
 ) -> Any:
-    """A storage with a geometry of one's own; it grows when the geometry does not fit."""
+    """Make `self` use a storage with the given offset, sizes and strides; it grows if it is too
+    small for them.
+    """
     return _adopt(
         self, _untyped(self, source), storage_offset, size, stride or contiguous_strides(size)
     )
@@ -312,7 +331,9 @@ def item(self: Tensor) -> Any:
 
 
 def _local_scalar_dense(self: Tensor) -> Any:
-    """The first element, which `item` has found to be the only one."""
+    """The first element as a Python number; `item` checks that it is the only one. Raises
+    RuntimeError for an empty tensor.
+    """
     if not self.numel():
         raise RuntimeError("_local_scalar_dense: Empty tensor not supported")
     return array(self).item(0)
@@ -328,7 +349,7 @@ def is_nonzero(self: Tensor) -> bool:
 
 
 def equal(self: Tensor, other: Tensor) -> bool:
-    """Whether both have the same shape and equal elements. NaN equals nothing."""
+    """Whether both have the same shape and equal elements. NaN is equal to nothing."""
     if self.device is not other.device:
         raise RuntimeError(
             f"Cannot compare two tensors on different devices. Got: {self.device} and "
@@ -338,8 +359,8 @@ def equal(self: Tensor, other: Tensor) -> bool:
 
 
 def isclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> Any:
-    """|self - other| <= atol + rtol * |other|, elementwise; infinities are close to themselves
-    only.
+    """|self - other| <= atol + rtol * |other|, elementwise. An infinity is only close to itself,
+    NaN only to NaN and only with `equal_nan`. Raises RuntimeError for two dtypes.
     """
     if self.dtype is not other.dtype:
         raise RuntimeError(
@@ -368,7 +389,7 @@ def allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: b
 
 
 def is_pinned(self: Tensor, device: device | None = None) -> bool:
-    """Whether a GPU can reach this memory of the host by itself."""
+    """Whether the memory is page-locked, so that a GPU can read it directly."""
     return self._storage.is_pinned()
 
 
@@ -384,18 +405,18 @@ def _pin_memory(self: Tensor, device: device | None = None) -> Any:
     g = self._geometry
     if g.device is not CPU:
         name = SCALAR_TYPE_NAME[g.dtype]
-        kind = f"{g.device.type.capitalize()}{name}Type"
+        type_name = f"{g.device.type.capitalize()}{name}Type"
         if g.device.type == "cuda":
-            kind = f"torch.cuda.{name}Tensor"
-        raise RuntimeError(f"cannot pin '{kind}' only dense CPU tensors can be pinned")
+            type_name = f"torch.cuda.{name}Tensor"
+        raise RuntimeError(f"cannot pin '{type_name}' only dense CPU tensors can be pinned")
     if not hooks("cuda").device_count():
         raise RuntimeError("Cannot access accelerator device when none is available.")
     return _write(empty_pinned(geometry(g.sizes, strides_like(self, None), g.dtype)), self)
 
 
 def record_stream(self: Tensor, s: Stream) -> None:
-    """Tell the allocator that the stream `s` uses the memory: once given back, it must wait for
-    what is queued there now.
+    """Tell the allocator that the stream `s` uses the memory: once it is freed, it is not reused
+    before the work that is queued there now is done.
     """
     hooks("cuda").record_stream(self._storage, s.device_index, s.cuda_stream)
 
@@ -410,12 +431,12 @@ def _write(target: Tensor, source: Tensor, non_blocking: bool = False) -> Any:
         return write_uncounted(ops.copy__op, target, source, non_blocking)
     if target._geometry.numel >= settings.least and _copied_by_machine_code(target, source):
         return target
-    values, kind = array(source), target.dtype
-    if source.dtype is not kind:
-        if source.is_complex() and kind.category in (dt.INTEGRAL, dt.FLOATING):
+    values, target_dtype = array(source), target.dtype
+    if source.dtype is not target_dtype:
+        if source.is_complex() and target_dtype.category in (dt.INTEGRAL, dt.FLOATING):
             values = values.real
         with np.errstate(all="ignore"):
-            if kind is dt.float16 and values.dtype == np.float64:
+            if target_dtype is dt.float16 and values.dtype == np.float64:
                 values = values.astype(np.float32)  # as PyTorch converts: two roundings
             array(target)[...] = values
     else:
@@ -424,6 +445,7 @@ def _write(target: Tensor, source: Tensor, non_blocking: bool = False) -> Any:
 
 
 def _copied_by_machine_code(target: Tensor, source: Tensor) -> bool:
+    """Copy with a compiled loop, for the pairs of dtypes that have one. Returns whether it did."""
     from internals.aten.compiled.copying import copy
 
     return copy(target, source)
@@ -432,7 +454,9 @@ def _copied_by_machine_code(target: Tensor, source: Tensor) -> bool:
 def _adopt(
     t: Tensor, storage: Storage, offset: int, size: Sequence[int], stride: Sequence[int]
 ) -> Any:
-    """Point `t` at `storage`, which grows if the geometry needs more."""
+    """Make `t` use `storage`, which grows if the geometry needs more. Raises RuntimeError for
+    another device, a negative offset, and strides that are not as many as the sizes.
+    """
     if len(size) != len(stride):
         raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
     if storage.device is not t.device:
@@ -446,21 +470,24 @@ def _adopt(
     g = geometry(size, stride, t.dtype, storage.device, t._geometry.keys)
     if (needed := bytes_spanned(g, offset)) > storage.nbytes():
         storage.resize_(needed)
+    # the cached numpy array belongs to the old memory
     t._storage, t._geometry, t._offset, t._array = storage, g, offset, None
     return t
 
 
 def _untyped(t: Tensor, source: Any) -> Storage:
-    kind = getattr(source, "dtype", None)
-    if kind is not None and kind is not t.dtype:
+    """The storage of `source`, typed or not. Raises RuntimeError if its type is not that of `t`."""
+    source_dtype = getattr(source, "dtype", None)
+    if source_dtype is not None and source_dtype is not t.dtype:
         raise RuntimeError(
             f"Expected a Storage of type {TYPE_META_NAME[t.dtype]} or an UntypedStorage, but got "
-            f"type {SCALAR_TYPE_NAME[kind]} for argument 1 'storage'"
+            f"type {SCALAR_TYPE_NAME[source_dtype]} for argument 1 'storage'"
         )
     return source if isinstance(source, Storage) else source.untyped()
 
 
 def _check_same_dtype(t: Tensor, source: Tensor) -> None:
+    """Raises RuntimeError if the dtypes differ."""
     if source.dtype is not t.dtype:
         raise RuntimeError(
             f"Could not set tensor of type {TYPE_META_NAME[source.dtype]} to a tensor of type "

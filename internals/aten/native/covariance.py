@@ -3,7 +3,7 @@
 Each row of a matrix is a variable, each column an observation. Observations may count several times
 (`fweights`), or be more reliable than others (`aweights`).
 
-How the real one differs: it does not; there, too, all is composed of other operators.
+How the real one differs: it is composed of the same operators, in C++.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def cov(
     fweights: Tensor | None = None,
     aweights: Tensor | None = None,
 ) -> Any:
-    """The covariance of every two rows, as a matrix; of a single row a number.
+    """The covariances of all pairs of rows of an (m, n) matrix, as (m, m); of one row, a number.
 
     Raises RuntimeError for more than two dimensions, for bools, and for weights that do not fit or
     are negative. Warns where there are no degrees of freedom.
@@ -50,29 +50,33 @@ def cov(
     if weights is not None and total.item() == 0:
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     mean = (rows if weights is None else rows * weights).sum(1) / total
-    freedom = total - correction
+    # With reliabilities the correction is scaled: for w = f * a it is sum(w * a) / sum(w), which is
+    # 1 where all `aweights` are 1.
+    degrees = total - correction
     if aweights is not None and correction:
-        freedom = total - correction * (weights * aweights).sum() / total
-    if freedom.item() <= 0:
+        degrees = total - correction * (weights * aweights).sum() / total
+    if degrees.item() <= 0:
         warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number "
             "of observations."
         )
-        freedom.zero_()
+        degrees.zero_()
     rows = rows - mean.unsqueeze(1)
+    # (m, n) @ (n, m)
     products = ops.mm(rows, (rows if weights is None else rows * weights).t().conj())
-    return ops.true_divide_Tensor(products, freedom).squeeze()
+    return ops.true_divide_Tensor(products, degrees).squeeze()
 
 
 def corrcoef(self: Tensor) -> Any:
-    """The correlation of every two rows: covariance over both standard deviations, between -1 and
-    1.
+    """The correlations of all pairs of rows: their covariance divided by both standard deviations,
+    from -1 to 1. Raises RuntimeError as `cov`.
     """
     _check_dimensions("corrcoef", self)
     c = ops.cov(self, 1, None, None)
     if not c.dim():
         return c / c
     variances = c.diagonal()
+    # rounding may give a little more than 1: hence the clip
     deviations = (ops.real(variances) if c.is_complex() else variances).sqrt()
     c = c / deviations.view([-1, 1]) / deviations.view([1, -1])
     return (
@@ -83,6 +87,7 @@ def corrcoef(self: Tensor) -> Any:
 
 
 def _check_dimensions(name: str, self: Tensor) -> None:
+    """Raises RuntimeError for more than two dimensions."""
     if self.dim() > 2:
         raise RuntimeError(
             f"{name}(): expected input to have two or fewer dimensions but got an input with "
@@ -91,6 +96,7 @@ def _check_dimensions(name: str, self: Tensor) -> None:
 
 
 def _check_weights(name: str, weights: Any, n: int, kind: str, category: int) -> None:
+    """Raises RuntimeError unless `weights` are n numbers of the category, none of them negative."""
     if weights.dim() > 1:
         raise RuntimeError(
             f"cov(): expected {name} to have one or fewer dimensions but got {name} with "

@@ -1,11 +1,10 @@
-"""Tensors with something on a diagonal: `diag_embed`, `diag`, `diagflat`, `fill_diagonal_`,
+"""Writing to diagonals: `diag_embed`, `diag`, `diagflat`, `fill_diagonal_`,
 `block_diag` (`TensorShape.cpp`).
 
-A diagonal is a view (`views.diagonal`): its stride is the sum of two. To put values on one is to
-write through that view.
+A diagonal is a view whose stride is the sum of those of two dimensions (`views.diagonal`). Values
+are put on a diagonal by writing to that view.
 
-How the real one differs: `diag_embed` takes its zeros from the dispatcher; the results are the
-same.
+How the real one differs: `diag_embed` makes its zeros with an operator.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ if TYPE_CHECKING:
 
 def diag_embed(self: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """Zeros with the last dimension of `self` on a diagonal of two new dimensions, `dim1` and
-    `dim2`.
+    `dim2`: (..., n) gives (..., n + |offset|, n + |offset|).
 
-    Raises RuntimeError when these are the same, IndexError when there is nothing to put there or no
-    such dimension.
+    Raises RuntimeError when these are the same, IndexError for a 0-d tensor and for dimensions that
+    do not exist.
     """
     ndim = self.dim() + 1
     a, b = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
@@ -47,8 +46,8 @@ def diag_embed(self: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
 
 
 def diag(self: Tensor, diagonal: int = 0) -> Any:
-    """A vector as the diagonal of a matrix; a copy of a matrix's diagonal. Raises RuntimeError for
-    other tensors.
+    """For a vector, the matrix with this diagonal; for a matrix, a copy of its diagonal. Raises
+    RuntimeError for other tensors.
     """
     if self.dim() not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {self.dim()}D")
@@ -60,15 +59,15 @@ def diag(self: Tensor, diagonal: int = 0) -> Any:
 
 
 def diagflat(self: Tensor, offset: int = 0) -> Any:
-    """All elements as the diagonal of a matrix."""
+    """The matrix with all elements of `self` on its diagonal."""
     return ops.diag(ops.view(self.contiguous(), [-1]), offset)
 
 
 def fill_diagonal_(self: Tensor, fill_value: Scalar, wrap: bool = False) -> Any:
-    """Write a number to the main diagonal of a matrix, or of a cube of more dimensions.
+    """Write a number to the main diagonal, of a matrix or of more dimensions of equal size.
 
-    With `wrap`, below a tall matrix's diagonal another begins, after one free row. Raises
-    RuntimeError for a vector, or dimensions that differ where there are more than two.
+    With `wrap`, the diagonal of a tall matrix starts again below, after one free row. Raises
+    RuntimeError for a vector, and for more than two dimensions whose sizes differ.
     """
     if self.dim() < 2:
         raise RuntimeError("dimensions must larger than 1")
@@ -79,6 +78,8 @@ def fill_diagonal_(self: Tensor, fill_value: Scalar, wrap: bool = False) -> Any:
     main = ops.as_strided(self, [min(self.shape)], [step], offset)
     ops.fill__Scalar(main, fill_value)
     if wrap and self.dim() == 2 and rows > columns + 1:
+        # Counting row by row, the diagonal is every (columns + 1)-th element: ceil(numel / (columns
+        # + 1)) in all, of which the first `columns` are written already.
         more = -(-self.numel() // (columns + 1)) - columns
         below = ops.as_strided(self, [more], [step], offset + (columns + 1) * self.stride(0))
         ops.fill__Scalar(below, fill_value)
@@ -86,8 +87,8 @@ def fill_diagonal_(self: Tensor, fill_value: Scalar, wrap: bool = False) -> Any:
 
 
 def block_diag(tensors: Sequence[Tensor]) -> Any:
-    """A matrix with the given ones as blocks along its diagonal; a vector counts as one row. Raises
-    RuntimeError for 3-d ones.
+    """A matrix with the given matrices as blocks along its diagonal, and zeros elsewhere; a vector
+    counts as one row. Raises RuntimeError for more than two dimensions.
     """
     for i, t in enumerate(tensors):
         if t.dim() > 2:
@@ -97,23 +98,24 @@ def block_diag(tensors: Sequence[Tensor]) -> Any:
             )
     blocks = [block_sizes(t.shape) for t in tensors]
     rows, columns = (sum(sizes) for sizes in zip(*blocks)) if blocks else (1, 0)
-    kind = result_type(tensors) if tensors else get_default_dtype()
-    result = _zeros((rows, columns), kind, tensors[0] if tensors else None)
+    result_dtype = result_type(tensors) if tensors else get_default_dtype()
+    result = _zeros((rows, columns), result_dtype, tensors[0] if tensors else None)
     row = column = 0
     for t, (height, width) in zip(tensors, blocks):
-        place = slice(slice(result, 0, row, row + height), 1, column, column + width)
-        write_uncounted(ops.copy__op, place, t, False)
+        block = slice(slice(result, 0, row, row + height), 1, column, column + width)
+        write_uncounted(ops.copy__op, block, t, False)
         row, column = row + height, column + width
     return result
 
 
 def block_sizes(sizes: Sequence[int]) -> tuple[int, int]:
-    """How many rows and columns a number, a vector or a matrix takes among the blocks."""
+    """The (rows, columns) of a 0-d tensor, a vector or a matrix as a block."""
     rows, columns = (1, 1, *sizes)[-2:]
     return rows, columns
 
 
 def _zeros(sizes: Sequence[int], dtype: dtype, like: Tensor | None) -> Any:
+    """Zeros on the device of `like`, or on the CPU."""
     device = None if like is None else like.device
     result = (
         empty_contiguous(sizes, dtype) if device is None else empty_contiguous(sizes, dtype, device)

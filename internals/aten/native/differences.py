@@ -1,11 +1,11 @@
-"""Differences of neighbours, and slopes from them: `diff`, `gradient`
+"""Differences of neighbours, and derivatives estimated from them: `diff`, `gradient`
 (`aten/src/ATen/native/ReduceOps.cpp`).
 
 `gradient` estimates the derivative at every sample: inside from both neighbours, at the ends from
 one (`edge_order=1`) or two (`edge_order=2`) on the one side there is. Where samples lie at unequal
-distances a and b, the slopes to both sides are weighted so that a parabola comes out exactly.
+distances a and b, the samples are weighted so that the derivative of a parabola is exact.
 
-How the real one differs: it does not; there, too, all is composed of other operators.
+How the real one differs: it is composed of the same operators, in C++.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def diff(
     prepend: Tensor | None = None,
     append: Tensor | None = None,
 ) -> Any:
-    """The `n`-th differences along `dim`, of bools the changes; `prepend` and `append` are joined
-    on first.
+    """The `n`-th differences along `dim`, which get `n` elements shorter; of bools, whether
+    neighbours differ. `prepend` and `append` are joined to `self` first.
 
-    Raises RuntimeError for a 0-d tensor, for a negative `n`, and where what is joined on does not
-    fit.
+    Raises RuntimeError for a 0-d tensor, for a negative `n`, and where the sizes of `prepend` or
+    `append` do not fit.
     """
     if not self.dim():
         raise RuntimeError("diff expects input to be at least one-dimensional")
@@ -63,8 +63,8 @@ def diff(
 def gradient_scalarint(
     self: Tensor, spacing: Scalar | None = None, dim: int | None = None, edge_order: int = 1
 ) -> Any:
-    """The slopes along `dim`, or along every dimension, of samples at the same distance, 1 if
-    `spacing` is not given.
+    """The derivatives along `dim`, or along every dimension, of samples at equal distances: a tuple
+    of tensors with the sizes of `self`. The distance is 1 if `spacing` is not given.
 
     Raises RuntimeError for uint8, and for fewer than edge_order + 1 samples.
     """
@@ -77,13 +77,13 @@ def gradient_scalarint(
 def gradient_scalararray(
     self: Tensor, spacing: Scalar, dim: Sequence[int], edge_order: int = 1
 ) -> Any:
-    """One distance for several dimensions."""
+    """`gradient` with one distance for all of several dimensions."""
     dims = _dims(self, None, dim, edge_order)
     return _of_equal_steps(self, [spacing] * len(dims), dims, edge_order)
 
 
 def gradient_array(self: Tensor, dim: Sequence[int], edge_order: int = 1) -> Any:
-    """Distance 1 in several dimensions."""
+    """`gradient` with distance 1 in several dimensions."""
     dims = _dims(self, None, dim, edge_order)
     return _of_equal_steps(self, [1.0] * len(dims), dims, edge_order)
 
@@ -91,36 +91,38 @@ def gradient_array(self: Tensor, dim: Sequence[int], edge_order: int = 1) -> Any
 def gradient_scalarrayint(
     self: Tensor, spacing: Sequence[Any], dim: int | None = None, edge_order: int = 1
 ) -> Any:
-    """A distance for each dimension."""
+    """`gradient` with a distance for each dimension."""
     return _of_equal_steps(self, spacing, _dims(self, len(spacing), dim, edge_order), edge_order)
 
 
 def gradient_scalarrayarray(
     self: Tensor, spacing: Sequence[Any], dim: Sequence[int], edge_order: int = 1
 ) -> Any:
-    """A distance for each of several dimensions."""
+    """`gradient` with a distance for each of several dimensions."""
     return _of_equal_steps(self, spacing, _dims(self, len(spacing), dim, edge_order), edge_order)
 
 
 def gradient_tensorarrayint(
     self: Tensor, spacing: Sequence[Any], dim: int | None = None, edge_order: int = 1
 ) -> Any:
-    """The places of the samples in each dimension."""
-    return _of_places(self, spacing, _dims(self, len(spacing), dim, edge_order), edge_order)
+    """`gradient` with the coordinates of the samples in each dimension, a list of vectors."""
+    return _of_coordinates(self, spacing, _dims(self, len(spacing), dim, edge_order), edge_order)
 
 
 def gradient_tensorarray(
     self: Tensor, spacing: Sequence[Any], dim: Sequence[int], edge_order: int = 1
 ) -> Any:
-    """The places of the samples in each of several dimensions."""
-    return _of_places(self, spacing, _dims(self, len(spacing), dim, edge_order), edge_order)
+    """`gradient` with the coordinates of the samples in each of several dimensions."""
+    return _of_coordinates(self, spacing, _dims(self, len(spacing), dim, edge_order), edge_order)
 
 
 def _of_equal_steps(
     self: Tensor, spacing: Sequence[Any], dims: Sequence[int], edge_order: int
 ) -> tuple[Any, ...]:
-    slopes = []
+    """The derivatives for equal distances, `spacing[i]` in dimension `dims[i]`."""
+    derivatives = []
     for step, d in zip(spacing, dims):
+        # the first samples from the start on, and the last ones from the end on
         f = [_slice(self, d, i, i + 1) for i in range(edge_order + 1)]
         g = [_slice(self, d, -i - 1, -i if i else None) for i in range(edge_order + 1)]
         if edge_order == 1:
@@ -129,20 +131,23 @@ def _of_equal_steps(
             first = (f[1] * 4 - f[0] * 3 - f[2]) / 2.0 / step
             last = (g[0] * 3 - g[1] * 4 + g[2]) / 2.0 / step
         middle = (_slice(self, d, 2) - _slice(self, d, 0, -2)) / 2.0 / step
-        slopes.append(cat((first, middle, last), d))
-    return tuple(slopes)
+        derivatives.append(cat((first, middle, last), d))
+    return tuple(derivatives)
 
 
-def _of_places(
+def _of_coordinates(
     self: Any, spacing: Sequence[Any], dims: Sequence[int], edge_order: int
 ) -> tuple[Any, ...]:
-    slopes = []
-    for places, d in zip(spacing, dims):
-        steps = places.diff()
+    """The derivatives for samples at the coordinates `spacing[i]` in dimension `dims[i]`."""
+    derivatives = []
+    for coordinates, d in zip(spacing, dims):
+        steps = coordinates.diff()
         a, b = (
             t.view([-1 if i == d else 1 for i in range(self.dim())])
             for t in (steps[:-1], steps[1:])
         )
+        # a is the distance to the sample before, b that to the one after; the weights differentiate
+        # the parabola through the three samples
         before, here, after = _slice(self, d, 0, -2), _slice(self, d, 1, -1), _slice(self, d, 2)
         middle = (
             before * (-b / (a * (a + b))) + here * ((b - a) / (a * b)) + after * (a / (b * (a + b)))
@@ -154,15 +159,16 @@ def _of_places(
         else:
             a, b, c = _terms(f, steps[0], steps[1])
             first = a + b + c
+            # seen from the end, the coordinates descend: the sign of the derivative changes
             c, b, a = _terms(g, steps[-1], steps[-2])
             last = -(a + b + c)
-        slopes.append(cat((first, middle, last), d))
-    return tuple(slopes)
+        derivatives.append(cat((first, middle, last), d))
+    return tuple(derivatives)
 
 
 def _terms(f: Sequence[Any], a: Any, b: Any) -> tuple[Any, Any, Any]:
-    """The terms whose sum is the derivative at the first of three samples, at the distances a and b
-    from each other.
+    """The terms whose sum is the derivative at the first of three samples, where a is the distance
+    between the first two, and b that between the last two.
     """
     return (
         f[0] * (-(2.0 * a + b) / (a * (a + b))),
@@ -172,11 +178,14 @@ def _terms(f: Sequence[Any], a: Any, b: Any) -> tuple[Any, Any, Any]:
 
 
 def _slice(t: Tensor, dim: int, start: int, end: int | None = None) -> Any:
+    """t[start:end] along `dim`."""
     return ops.slice_Tensor(t, dim, start, end, 1)
 
 
 def _dims(self: Tensor, n_spacings: int | None, dim: Dims, edge_order: int) -> tuple[int, ...]:
-    """The dimensions to go along. Raises RuntimeError as `gradient` does."""
+    """The dimensions to differentiate along. Raises RuntimeError for uint8, for lengths of
+    `spacing` and `dim` that do not fit, for another `edge_order`, and for too few samples.
+    """
     if self.dtype is dt.uint8:
         raise RuntimeError("torch.gradient does not support uint8 input.")
     given = [dim] if isinstance(dim, int) else dim
@@ -205,6 +214,7 @@ def _dims(self: Tensor, n_spacings: int | None, dim: Dims, edge_order: int) -> t
 
 
 def _check_joined(self: Tensor, other: Tensor, dim: int) -> None:
+    """Raises RuntimeError unless `other` can be joined to `self` along `dim`."""
     if other.dim() != self.dim():
         raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     for i, (n, m) in enumerate(zip(self.shape, other.shape)):

@@ -1,11 +1,11 @@
 """Distances between rows: `cdist`, `pdist`, `dist` (`aten/src/ATen/native/Distance.cpp`,
 `cpu/DistanceOpsKernel.cpp`).
 
-The distance of two rows is the p-norm of their difference. For many rows Euclidean ones come from a
-matrix product, as |x - y|² = |x|² - 2x·y + |y|²: much faster, but two large squares that nearly
-cancel lose digits. The others scipy computes, pair by pair, in double precision.
+The distance of two rows is the p-norm of their difference. For many rows Euclidean distances are
+computed with a matrix product, as |x - y|² = |x|² - 2x·y + |y|²: much faster, but large squares
+that nearly cancel lose digits. All others are computed by scipy, pair by pair, in double precision.
 
-How the real one differs: vectorised loops over the pairs, for each p one, in the dtype of the
+How the real one differs: it has a vectorised loop over the pairs for each p, in the dtype of the
 input.
 """
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from internals.core.scalar import Scalar
     from internals.core.tensor_impl import Array
 
-MANY = 25
+MANY = 25  # with more rows than this, Euclidean distances come from a matrix product
 _METRICS = {1.0: "cityblock", 2.0: "euclidean", inf: "chebyshev"}
 
 
@@ -42,9 +42,9 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None)
     """The p-norm distances of all rows of `x1` (*, P, M) from all rows of `x2` (*, R, M), as (*, P,
     R); * broadcasts.
 
-    `compute_mode` says whether Euclidean ones come from a matrix product: 0, if there are more than
-    25 rows; 1, yes; 2, no. Raises RuntimeError for integers, for negative `p`, and where rows have
-    different lengths.
+    `compute_mode` says whether Euclidean distances come from a matrix product: 0 (or None), if
+    there are more than 25 rows; 1, always; 2, never. Raises RuntimeError for integers, for negative
+    `p`, and where rows have different lengths.
     """
     _check(x1, x2)
     mode = compute_mode or 0
@@ -62,7 +62,9 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None)
 
 
 def _euclidean_dist(x1: Tensor, x2: Tensor) -> Any:
-    """Euclidean distances from a matrix product. Raises RuntimeError for complex numbers."""
+    """Euclidean distances from a matrix product. Raises RuntimeError for complex numbers, vectors,
+    and rows of different lengths.
+    """
     if x1.is_complex() or x2.is_complex():
         raise RuntimeError("clamp is not supported for complex types")
     for x in (x1, x2):
@@ -73,12 +75,15 @@ def _euclidean_dist(x1: Tensor, x2: Tensor) -> Any:
             )
     _check(x1, x2)
     a, b = array(x1), array(x2)
+    # (*, P, 1) + (*, 1, R); rounding may make a difference negative, hence the maximum
     squares = np.square(a).sum(-1)[..., :, None] + np.square(b).sum(-1)[..., None, :]
     return from_array(np.sqrt(np.maximum(squares - 2 * (a @ np.swapaxes(b, -1, -2)), 0)))
 
 
 def _cdist_forward(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Any:
-    """Distances pair by pair."""
+    """Distances pair by pair, (*, P, R). Raises RuntimeError as `cdist`, NotImplementedError for
+    half precision.
+    """
     _check(x1, x2)
     _check_floating(x1, x2, p, compute_mode or 0)
     first, second = _batches(x1, x2)
@@ -95,7 +100,7 @@ def _cdist_forward(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -
 
 
 def _cdist_backward(grad: Tensor, x1: Tensor, x2: Tensor, p: float, cdist: Tensor) -> Any:
-    """The gradient of `x1`, broadcast to the batch of the result."""
+    """The gradient of `x1`, (*, P, M), with the batch of the result. `cdist` are the distances."""
     _check(x1, x2)
     for t in (x2, grad, cdist):
         check_same_dtype(x1, t)
@@ -108,6 +113,7 @@ def _cdist_backward(grad: Tensor, x1: Tensor, x2: Tensor, p: float, cdist: Tenso
     if not result.size or not x2.shape[-2]:
         return from_array(result)
     g, d = array(grad), array(cdist)
+    # one row of x1 at a time: its differences (R, M) from all rows of x2
     for i in np.ndindex(first.shape[:-1]):
         result[i] = quietly(_row_gradient, first[i] - second[i[:-1]], g[i], d[i], p)
     return from_array(result)
@@ -126,12 +132,13 @@ def pdist(self: Tensor, p: float = 2) -> Any:
 
 
 def _check_matrix(t: Tensor) -> None:
+    """Raises RuntimeError unless there are two dimensions."""
     if t.dim() != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {t.dim()}D")
 
 
 def _pdist_forward(self: Tensor, p: float = 2) -> Any:
-    """The distances above the diagonal of `cdist(self, self)`."""
+    """The distances above the diagonal of `cdist(self, self)`, row by row, as a vector."""
     _check_matrix(self)
     n, m = self.shape
     if n <= 1 or not m:
@@ -143,7 +150,7 @@ def _pdist_forward(self: Tensor, p: float = 2) -> Any:
 
 
 def _pdist_backward(grad: Tensor, self: Tensor, p: float, pdist: Tensor) -> Any:
-    """The gradient of the rows."""
+    """The gradient (N, M) of the rows. `pdist` holds the N(N-1)/2 distances."""
     _check_matrix(self)
     if self.shape[0] > 1 and self.dtype not in (dt.float32, dt.float64):
         raise not_implemented("pdist_backward", self.dtype)
@@ -152,6 +159,7 @@ def _pdist_backward(grad: Tensor, self: Tensor, p: float, pdist: Tensor) -> Any:
         check_sizes("_pdist_backward", what, t, (self.shape[0] * (self.shape[0] - 1) // 2,))
     a, n = array(self), self.shape[0]
     g, d = np.zeros((2, n, n), self.dtype.np)
+    # both as symmetric (N, N) matrices: each pair contributes to the gradients of both its rows
     above = np.triu_indices(n, 1)
     g[above], d[above] = array(grad), array(pdist)
     g, d = g + g.T, d + d.T
@@ -162,7 +170,9 @@ def _pdist_backward(grad: Tensor, self: Tensor, p: float, pdist: Tensor) -> Any:
 
 
 def dist(self: Tensor, other: Tensor, p: Scalar = 2) -> Any:
-    """The p-norm of the difference. Raises RuntimeError for integers."""
+    """The p-norm of the difference of all elements, as a 0-d tensor. Raises RuntimeError for
+    integers.
+    """
     difference = sub(self, other, 1)
     if difference.dtype.category < FLOATING:
         name = SCALAR_TYPE_NAME[difference.dtype]
@@ -173,7 +183,9 @@ def dist(self: Tensor, other: Tensor, p: Scalar = 2) -> Any:
 
 
 def _distances(a: Array, b: Array, p: float) -> Any:
-    """All distances of the rows of two matrices."""
+    """All distances (P, R) of the rows of two matrices. For p = 0, the number of elements that
+    differ.
+    """
     if p == 0:
         return np.stack([np.minimum(np.ceil(np.abs(row - b)), 1).sum(-1) for row in a])
     metric = _METRICS.get(p)
@@ -181,8 +193,8 @@ def _distances(a: Array, b: Array, p: float) -> Any:
 
 
 def _row_gradient(difference: Array, grad: Array, distances: Array, p: float) -> Any:
-    """The gradient of a row, from its differences to n others and its distances from them; 0 at
-    distance 0.
+    """The gradient (M,) of a row, from its differences (R, M) and distances (R,) from R other rows;
+    0 at distance 0.
     """
     if p == 0:
         return 0
@@ -192,6 +204,7 @@ def _row_gradient(difference: Array, grad: Array, distances: Array, p: float) ->
         return (sign * g).sum(0)
     if p == inf:
         return (sign * g * (size == d)).sum(0)
+    # the derivative of d = (sum of size^p)^(1/p) is sign * (size / d)^(p - 1)
     zero = (d == 0) | (size == 0)
     return np.where(zero, 0, sign * g * (size / d) ** (p - 1)).sum(0)
 
@@ -205,6 +218,7 @@ def _batches(x1: Tensor, x2: Tensor) -> tuple[Any, Any]:
 
 
 def _check(x1: Tensor, x2: Tensor) -> None:
+    """Raises RuntimeError for vectors, and for rows of different lengths."""
     for name, x in (("X1", x1), ("X2", x2)):
         if x.dim() < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.dim()}D")
@@ -215,6 +229,7 @@ def _check(x1: Tensor, x2: Tensor) -> None:
 
 
 def _check_floating(x1: Tensor, x2: Tensor, p: float, mode: int) -> None:
+    """Raises RuntimeError for dtypes that are not floating, a negative `p`, and an unknown mode."""
     for name, x in (("X1", x1), ("X2", x2)):
         if x.dtype.category != FLOATING:
             raise RuntimeError(

@@ -1,13 +1,13 @@
-"""Dropout: zero each element with probability p, scale the others up
+"""Dropout: sets each element to zero with probability p, and scales up the others
 (`aten/src/ATen/native/Dropout.cpp`).
 
-The expectation stays the same, so evaluation needs no correction. Composite: a random tensor of
-zeros and 1 / (1 - p) is made and multiplied in, so the derivative is that of the product. On a GPU
-that would be many passes over memory: there `dropout` is `native_dropout`, one kernel that makes
-mask and product at once (`internals/cuda/native/dropout.py`). The random numbers come from the
-default generator (`manual_seed`).
+The expectation stays the same, so evaluation needs no correction. It is composite: the input is
+multiplied by a random tensor of zeros and 1 / (1 - p), so the derivative is that of the product. On
+a GPU that would be several passes over memory: there `dropout` is `native_dropout`, one kernel for
+mask and product (`internals/cuda/native/dropout.py`). The random numbers come from the default
+generator (`manual_seed`).
 
-How the real one differs: it is the same there; `native_dropout` also serves nested tensors.
+How the real one differs: `native_dropout` also serves nested tensors.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def dropout_(input: Tensor, p: float, train: bool) -> Any:
 
 
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Any, Any]:
-    """The result of `dropout`, and a mask of what was kept. Not to train means to keep all."""
+    """The result of `dropout`, and a bool mask of the elements that were kept. All are kept where
+    `train` is False; None counts as True.
+    """
     keep = 1 - p
     scale = 1 / keep if keep else 0.0
     mask = ops.empty_like(input, bool_, None, None, None, None)
@@ -76,24 +78,28 @@ def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> 
 
 
 def feature_dropout(input: Tensor, p: float, train: bool) -> Any:
-    """`dropout` of whole channels of (N, C, *): one coin for each channel of each sample."""
+    """`dropout` of whole channels of (N, C, *): one random number for each channel of each
+    sample.
+    """
     noise = _noise(input, p, train, True)
     return input if noise is None else input * noise
 
 
 def feature_dropout_(input: Tensor, p: float, train: bool) -> Any:
+    """`feature_dropout` in place."""
     noise = _noise(input, p, train, True)
     return input if noise is None else input.mul_(noise)
 
 
 def alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
-    """Dropout after selu: not 0, but selu's lowest value, and the rest scaled so that mean and
-    variance stay 0 and 1.
+    """Dropout after selu: dropped elements become selu's lowest value instead of 0, and all are
+    then scaled and shifted so that mean and variance stay 0 and 1.
     """
     return _alpha(input, p, train, False)
 
 
 def alpha_dropout_(input: Tensor, p: float, train: bool) -> Any:
+    """`alpha_dropout` in place."""
     return _alpha(input, p, train, False, in_place=True)
 
 
@@ -103,14 +109,15 @@ def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
 
 
 def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Any:
+    """`feature_alpha_dropout` in place."""
     return _alpha(input, p, train, True, in_place=True)
 
 
 def _alpha(
     input: Tensor, p: float, train: bool, whole_channels: bool, in_place: bool = False
 ) -> Any:
-    """input * (a * kept) + b, where b brings what is dropped to -1.758, selu's limit, and a makes
-    the variance 1 again.
+    """a * x + b, where x is `input` with -1.758, selu's limit, in place of the dropped elements,
+    and a and b bring variance and mean back to 1 and 0.
     """
     _check(p)
     if p == 0 or not train or input.numel() == 0:
@@ -118,7 +125,8 @@ def _alpha(
     if p == 1:
         return input.mul_(0) if in_place else input * 0
     limit = 1.7580993408473766
-    kept = _coins(input, 1 - p, whole_channels)
+    kept = _bernoulli(input, 1 - p, whole_channels)
+    # x has mean -limit * p and variance (1 - p) * (limit² * p + 1), so b is limit * a * p
     a = 1 / sqrt((limit * limit * p + 1) * (1 - p))
     shift = (kept - 1) * (limit * a) + limit * a * p
     kept = kept * a
@@ -126,18 +134,20 @@ def _alpha(
 
 
 def _noise(input: Tensor, p: float, train: bool, whole_channels: bool = False) -> Any:
-    """The factors to multiply with, or None where there is nothing to do."""
+    """The factors, 0 or 1 / (1 - p), to multiply with; None where `dropout` changes nothing."""
     _check(p)
     if p == 0 or not train or input.numel() == 0:
         return None
     if p == 1:
         return input.new_zeros([])
     keep = 1 - p
-    return _coins(input, keep, whole_channels).div_(keep)
+    return _bernoulli(input, keep, whole_channels).div_(keep)
 
 
-def _coins(input: Tensor, keep: float, whole_channels: bool) -> Any:
-    """1 with probability `keep`, else 0: for each element, or for each channel."""
+def _bernoulli(input: Tensor, keep: float, whole_channels: bool) -> Any:
+    """A tensor like `input` that is 1 with probability `keep`, else 0; for whole channels (N, C, 1,
+    ...). Raises RuntimeError for whole channels of less than two dimensions.
+    """
     if not whole_channels:
         return ops.empty_like(input, None, None, None, None, None).bernoulli_(keep)
     if input.dim() < 2:
@@ -146,5 +156,6 @@ def _coins(input: Tensor, keep: float, whole_channels: bool) -> Any:
 
 
 def _check(p: float) -> None:
+    """Raises RuntimeError unless 0 <= p <= 1."""
     if not 0 <= p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")

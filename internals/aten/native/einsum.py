@@ -2,13 +2,14 @@
 (`aten/src/ATen/native/Linear.cpp`).
 
 `einsum("bij,bjk->bik", a, b)`: letters that appear in the output are kept, all others are summed
-over. Three steps. Every operand gets one dimension for every letter there is, in the same order,
+over. First every operand gets one dimension for every letter of the equation, in the same order,
 output letters first (a repeated letter takes the diagonal, a missing one has size 1). Then two
-operands at a time are contracted, and a contraction is always one batched matrix product: letters
-of both that stay are the batch, letters of one side are rows or columns, letters that end here are
-the inner dimension. What is left at the end is the output.
+operands at a time are contracted, until only the output is left. A contraction is one batched
+matrix product: letters of both operands that are still needed are the batch, those of only one of
+them are rows or columns. Letters that neither the output nor another operand needs are the inner
+dimension, which is summed.
 
-Everything is done by views, `bmm` and `sum`, so that autograd sees through it.
+All of it is views, `bmm` and `sum`, which autograd differentiates.
 
 How the real one differs: the order of contractions comes from the Python package opt_einsum where
 that is installed; here it is left to right unless `path` says otherwise.
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-ELLIPSIS = "."
+ELLIPSIS = "."  # stands for "..." in the labels of an operand: one character for each entry
 
 
 def einsum(equation: str, tensors: Sequence[Any], path: Sequence[int] | None = None) -> Any:
-    """Contract `tensors` as `equation` says. `path` lists the positions of the operands to contract
-    next, in pairs.
+    """Contract `tensors` as `equation` says. `path` lists the positions of the operands to
+    contract, two for each contraction; a result is appended at the end.
 
-    Raises RuntimeError that says what is wrong with the equation, or which sizes do not fit.
+    Raises RuntimeError for an invalid equation or path, and for sizes that do not fit.
     """
     if not tensors:
         raise RuntimeError("einsum(): must provide at least one operand")
@@ -47,7 +48,7 @@ def einsum(equation: str, tensors: Sequence[Any], path: Sequence[int] | None = N
     contracted = [c for c in LETTERS if c in used and c not in output]
     if ELLIPSIS in used and ELLIPSIS not in output:
         contracted.insert(0, ELLIPSIS)
-    order = [*output, *contracted]
+    order = [*output, *contracted]  # of the dimensions of all aligned operands
     _check_sizes(labels, tensors, ellipsis_dims)
     operands = [_aligned(t, s, order, ellipsis_dims) for t, s in zip(tensors, labels)]
     kept = sum(ellipsis_dims if c == ELLIPSIS else 1 for c in output)
@@ -55,8 +56,8 @@ def einsum(equation: str, tensors: Sequence[Any], path: Sequence[int] | None = N
 
 
 def _contract(operands: list[Any], kept: int, path: list[int] | None) -> Any:
-    """Multiply the aligned operands, pair by pair; dimensions from `kept` on are summed as soon as
-    only the pair has them.
+    """The product of the aligned operands, pair by pair. The dimensions from `kept` on are summed,
+    as soon as no other operand has them.
     """
     if path is not None and len(path) != 2 * (len(operands) - 1):
         raise RuntimeError(
@@ -69,8 +70,8 @@ def _contract(operands: list[Any], kept: int, path: list[int] | None) -> Any:
             raise RuntimeError("einsum(): invalid contraction path")
         pair = operands[i], operands[j]
         operands = [t for k, t in enumerate(operands) if k not in (i, j)]
-        ending = [d for d in range(kept, pair[0].dim()) if all(t.shape[d] == 1 for t in operands)]
-        result = _multiply_and_sum(*pair, ending)
+        summed = [d for d in range(kept, pair[0].dim()) if all(t.shape[d] == 1 for t in operands)]
+        result = _multiply_and_sum(*pair, summed)
         operands = operands + [result] if path is not None else [result] + operands
     result = operands[0]
     rest = list(range(kept, result.dim()))
@@ -79,16 +80,16 @@ def _contract(operands: list[Any], kept: int, path: list[int] | None) -> Any:
     return result.sum(rest)
 
 
-def _multiply_and_sum(left: Tensor, right: Tensor, ending: list[int]) -> Any:
-    """The product of two aligned operands, summed over the dimensions `ending`, which stay with
-    size 1 (`sumproduct_pair`).
+def _multiply_and_sum(left: Tensor, right: Tensor, summed: list[int]) -> Any:
+    """The product of two aligned operands, summed over the dimensions `summed`, which stay with
+    size 1 (PyTorch's `sumproduct_pair`).
     """
-    for d in ending:  # what only one side has can be summed before
+    for d in summed:  # a dimension that only one operand has can be summed before the product
         if left.shape[d] != 1 and right.shape[d] == 1:
             left = left.sum(d, keepdim=True)
         elif left.shape[d] == 1 and right.shape[d] != 1:
             right = right.sum(d, keepdim=True)
-    dims = [d for d in range(left.dim()) if d not in ending]
+    dims = [d for d in range(left.dim()) if d not in summed]
     batch = [d for d in dims if left.shape[d] != 1 and right.shape[d] != 1]
     rows = [d for d in dims if d not in batch and right.shape[d] == 1]
     columns = [d for d in dims if d not in batch and right.shape[d] != 1]
@@ -96,17 +97,20 @@ def _multiply_and_sum(left: Tensor, right: Tensor, ending: list[int]) -> Any:
     def size(t: Tensor, group: list[int]) -> int:
         return prod(t.shape[d] for d in group)
 
-    a = left.permute([*batch, *rows, *ending, *columns]).reshape(
-        size(left, batch), size(left, rows), size(left, ending)
+    # (batch, rows, summed) @ (batch, summed, columns); an operand has size 1 in the groups that are
+    # permuted to the end, which `reshape` drops
+    a = left.permute([*batch, *rows, *summed, *columns]).reshape(
+        size(left, batch), size(left, rows), size(left, summed)
     )
-    b = right.permute([*batch, *ending, *columns, *rows]).reshape(
-        size(right, batch), size(right, ending), size(right, columns)
+    b = right.permute([*batch, *summed, *columns, *rows]).reshape(
+        size(right, batch), size(right, summed), size(right, columns)
     )
-    order = [*batch, *rows, *columns, *ending]
+    # back to one dimension for each letter, in the common order
+    order = [*batch, *rows, *columns, *summed]
     sizes = (
         [left.shape[d] for d in batch + rows]
         + [right.shape[d] for d in columns]
-        + [1] * len(ending)
+        + [1] * len(summed)
     )
     return ops.bmm(a, b).reshape(sizes).permute([order.index(d) for d in range(len(order))])
 
@@ -115,7 +119,8 @@ def _aligned(t: Tensor, labels: str, order: list[str], ellipsis_dims: int) -> An
     """`t` with one dimension for each letter of `order` (`ellipsis_dims` for the ellipsis), of size
     1 where it has none.
     """
-    own = t.dim() - len(_letters(labels))  # dimensions its ellipsis stands for, if it has one
+    own = t.dim() - len(_letters(labels))  # the dimensions of its ellipsis, if it has one
+    # the ellipses of the operands are aligned at their last dimensions, as in broadcasting
     names: list[Any] = []
     for c in labels:
         names += (
@@ -123,6 +128,7 @@ def _aligned(t: Tensor, labels: str, order: list[str], ellipsis_dims: int) -> An
             if c == ELLIPSIS
             else [c]
         )
+    # a repeated letter: the diagonal of both dimensions takes the place of the first
     for c in dict.fromkeys(_letters(labels)):
         while names.count(c) > 1:
             first = names.index(c)
@@ -187,6 +193,9 @@ def _parse_operands(text: str, tensors: Sequence[Any]) -> list[str]:
 
 
 def _parse_output(text: str, start: int, labels: list[str]) -> str:
+    """The letters of the output, which begins at character `start` of the equation. Raises
+    RuntimeError for letters that are repeated or in no operand.
+    """
     output, i = "", 0
     while i < len(text):
         c = text[i]
@@ -219,8 +228,8 @@ def _parse_output(text: str, start: int, labels: list[str]) -> str:
 
 
 def _implicit_output(labels: list[str]) -> str:
-    """Without an arrow: the ellipsis, then every letter that appears exactly once, in the order of
-    `LETTERS`.
+    """The output of an equation without an arrow: the ellipsis, then every letter that appears
+    exactly once, in the order of `LETTERS`.
     """
     used = "".join(labels)
     return (ELLIPSIS if ELLIPSIS in used else "") + "".join(
@@ -229,12 +238,12 @@ def _implicit_output(labels: list[str]) -> str:
 
 
 def _check_sizes(labels: list[str], tensors: Sequence[Any], ellipsis_dims: int) -> None:
-    """A letter has one size everywhere, or 1."""
-    seen: dict[Any, int] = {}
+    """Raises RuntimeError unless each letter has one size in all operands, or 1."""
+    seen: dict[Any, int] = {}  # (letter, dimension of the ellipsis or -1) -> its size so far
     for i, (s, t) in enumerate(zip(labels, tensors)):
         own = t.dim() - len(_letters(s))
         d = 0
-        here: dict[str, int] = {}
+        here: dict[str, int] = {}  # within one operand, a repeated letter must have one size
         for c in s:
             for e in range(ellipsis_dims - own, ellipsis_dims) if c == ELLIPSIS else [-1]:
                 n, known = t.shape[d], seen.setdefault((c, e), 1)
@@ -251,6 +260,7 @@ def _check_sizes(labels: list[str], tensors: Sequence[Any], ellipsis_dims: int) 
 
 
 def _mismatch(letter: str, ellipsis_dim: int, operand: int, size: int, known: int) -> str:
+    """The message for a letter, or a dimension of the ellipsis, with two sizes."""
     if letter == ELLIPSIS:  # (PyTorch's message lacks the space, too)
         return (
             f"einsum(): dimension {ellipsis_dim} covered by ellipsis in operand {operand}has size "
@@ -264,10 +274,12 @@ def _mismatch(letter: str, ellipsis_dim: int, operand: int, size: int, known: in
 
 
 def _letters(labels: str) -> str:
+    """The labels without the ellipsis."""
     return labels.replace(ELLIPSIS, "")
 
 
 def _bad_subscript(index: int) -> RuntimeError:
+    """The error for a character of the equation that is not a letter."""
     return RuntimeError(
         f"einsum(): invalid subscript given at index {index} in the equation string, subscripts "
         "must be in [a-zA-Z]"

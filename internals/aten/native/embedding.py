@@ -1,6 +1,9 @@
 """Embedding: rows of a table, looked up by index (`aten/src/ATen/native/Embedding.cpp`).
 
-How the real one differs: a sparse gradient, and a parallel renorm.
+The gradient of the table adds up, for each row, the gradients of all positions where the row was
+used. It sorts the indices first, so that equal ones are adjacent.
+
+How the real one differs: the gradient may also be sparse, and the renormalisation is parallel.
 """
 
 from __future__ import annotations
@@ -29,8 +32,8 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Any:
-    """weight[indices], shape (*indices.shape, dim). `padding_idx` and the flags only matter to the
-    derivative.
+    """weight[indices], of shape (*indices.shape, dim). `padding_idx` and the flags only matter for
+    the derivative.
 
     Raises IndexError for an index that is negative or too large, RuntimeError for a table that is
     not a matrix.
@@ -41,7 +44,7 @@ def embedding(
     out = empty_contiguous((*indices.shape, weight.shape[1]), weight.dtype, weight.device)
     if indices._geometry.stored:
         rows = _checked_rows(weight, indices)
-        # "raise", which is not needed any more, would copy through a buffer
+        # the rows are checked; mode "raise" would check again, and copy through a buffer
         np.take(array(weight), rows, axis=0, out=array(out), mode="clip")
         return out
     return on_device("embedding.embedding", out, weight, indices)
@@ -54,11 +57,11 @@ def embedding_dense_backward(
     padding_idx: int,
     scale_grad_by_freq: bool,
 ) -> Any:
-    """The gradient of the table (num_weights, dim): for each row, the sum of the gradients of the
-    places it was copied to.
+    """The gradient of the table (num_weights, dim): for each row, the sum of the gradients
+    (*indices.shape, dim) where its index stands.
 
-    The row `padding_idx` gets none (unless that is negative); with `scale_grad_by_freq` the sums
-    become averages.
+    The gradient of row `padding_idx` is 0 (unless that is negative); with `scale_grad_by_freq` the
+    sums become averages. Raises IndexError for indices out of range.
     """
     check_indices("embedding_backward", indices, 2)
     if grad_output.device is not CPU:
@@ -83,16 +86,19 @@ def embedding_dense_backward(
 def sums_by_row(
     rows: Array, g: Array, num_weights: int, dtype: dtype, average: bool = False
 ) -> Tensor:
-    """A table whose row i is the sum, or the average, of those `g[k]` where `rows[k]` is i."""
+    """A table (num_weights, dim) whose row i is the sum, or the average, of those `g[k]` where
+    `rows[k]` is i.
+    """
     result = empty_contiguous((num_weights, g.shape[1]), dtype)
     table = array(result)
     table.fill(0)
     if not rows.size or not g.size:
         return result
-    order = np.argsort(rows, kind="stable")  # equal rows side by side
-    names = rows[order]
-    starts = np.flatnonzero(np.concatenate([[True], names[1:] != names[:-1]]))
-    lengths, names = np.diff(starts, append=rows.size), names[starts]
+    # Sorted, equal rows are adjacent: a segment starts where a row differs from the one before.
+    order = np.argsort(rows, kind="stable")
+    sorted_rows = rows[order]
+    starts = np.flatnonzero(np.concatenate([[True], sorted_rows[1:] != sorted_rows[:-1]]))
+    lengths, sorted_rows = np.diff(starts, append=rows.size), sorted_rows[starts]
     sums = segment_sums(
         g.take(order, 0).astype(np.float32 if g.dtype == np.float16 else g.dtype, copy=False),
         starts,
@@ -100,16 +106,15 @@ def sums_by_row(
     )
     if average:
         sums = (sums / lengths[:, None]).astype(sums.dtype, copy=False)
-    table[names] = sums
+    table[sorted_rows] = sums
     return result
 
 
 def segment_sums(a: Array, starts: Array, lengths: Array) -> Any:
-    """The sum of `lengths[i]` rows of `a` from `starts[i]` on, for each i: first rows of all, then
-    second rows, and so on.
+    """The sum of `lengths[i]` rows of `a` from `starts[i]` on, for each i.
 
-    Most words of a text are rare, so this soon ends; the few segments that are longer are added up
-    one by one.
+    The first 8 rows are added to all segments at once: all first rows, all second rows, and so on.
+    Most words of a text are rare, so few segments are longer; these are added up one by one.
     """
     sums = a.take(starts, 0)
     for k in range(1, min(lengths.max(), 8)):
@@ -121,8 +126,8 @@ def segment_sums(a: Array, starts: Array, lengths: Array) -> Any:
 
 
 def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """Scale those rows of `self` that `indices` names and whose `norm_type`-norm is beyond
-    `max_norm` down to it, in place.
+    """Scale down, in place, those rows of `self` that `indices` names and whose `norm_type`-norm is
+    greater than `max_norm`, to that norm.
     """
     if self.dim() != 2:
         raise RuntimeError(
@@ -143,18 +148,20 @@ def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type:
 
 
 def _checked_rows(weight: Tensor, indices: Tensor) -> Any:
+    """A copy of the indices as an array. Raises IndexError unless all are rows of `weight`."""
     rows = snapshot(indices)
     check_rows(rows, weight.shape[0])
     return rows
 
 
 def check_rows(rows: Array, n: int) -> None:
-    """Raises IndexError for one that is not among `n`."""
+    """Raises IndexError unless all indices are in 0 ... n - 1."""
     if rows.size and (rows.min() < 0 or rows.max() >= n):
         raise IndexError("index out of range in self")
 
 
 def check_indices(name: str, indices: Tensor, position: int = 1) -> None:
+    """Raises RuntimeError unless the indices are int64 or int32; `position` is the argument's."""
     if indices.dtype not in (dt.int64, dt.int32):
         raise RuntimeError(
             f"Expected tensor for argument #{position} 'indices' to have one of the following "

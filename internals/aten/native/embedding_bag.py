@@ -2,13 +2,13 @@
 (`aten/src/ATen/native/EmbeddingBag.cpp`).
 
 `offsets` says where in `indices` each bag begins. The last bag ends with the indices, also with
-`include_last_offset`, whose one offset more is not looked at. A bag of nothing is 0. Rows called
-`padding_idx` do not count. The leaf kernel notes for its backward pass which bag each index is in,
-how many rows count in each bag, and for a maximum which row it came from.
+`include_last_offset`: the additional offset is ignored. An empty bag is 0. The row `padding_idx` is
+not counted. For the backward pass the leaf kernel also returns which bag each index is in, how many
+rows count in each bag, and for a maximum which row it came from.
 
-How the real one differs: FBGEMM's compiled loops for sums and means of single precision, which
-leave the notes out. They do end the last bag at the last offset; where that is not the number of
-indices, the gradients are of memory that was never written. And sparse gradients.
+How the real one differs: FBGEMM has compiled loops for sums and means of single precision, which
+omit these additional results. They end the last bag at the last offset; where that is not the
+number of indices, the gradients contain uninitialised memory. There are sparse gradients, too.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def embedding_bag(
     per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
 ) -> Any:
-    """(bags, and three notes for the backward pass). Only a sum can be weighted."""
+    """(bags, and three tensors for the backward pass). `weight` is (num_weights, dim), the bags are
+    (number of bags, dim). Only sums can have `per_sample_weights`.
+    """
     return embedding_bag_padding_idx(
         weight,
         indices,
@@ -66,8 +68,8 @@ def embedding_bag_padding_idx(
     include_last_offset: bool,
     padding_idx: int | None,
 ) -> Any:
-    """`embedding_bag` without the rows called `padding_idx`, which may be negative. Raises
-    RuntimeError if it is no row.
+    """`embedding_bag` that does not count the row `padding_idx`, which may be negative. Raises
+    RuntimeError if there is no such row.
     """
     if padding_idx is None:
         padding_idx = -1
@@ -79,10 +81,10 @@ def embedding_bag_padding_idx(
                 f"but got {padding_idx}"
             )
         padding_idx %= rows
-    learns = (
+    needs_gradient = (
         weight.requires_grad or per_sample_weights is not None and per_sample_weights.requires_grad
     )
-    bag = ops._embedding_bag if learns else ops._embedding_bag_forward_only
+    bag = ops._embedding_bag if needs_gradient else ops._embedding_bag_forward_only
     return bag(
         weight,
         indices.contiguous(),
@@ -112,11 +114,12 @@ def _embedding_bag(
     maxima).
 
     Raises RuntimeError for tensors that do not fit, for offsets that do not begin with 0 or go
-    beyond the indices, and for indices that are no rows.
+    beyond the indices, and for indices that are not rows of `weight`.
     """
     rows, begins = snapshot(indices), snapshot(offsets)
     check_bags(weight, indices, offsets, begins, mode, per_sample_weights, include_last_offset)
     sizes = _sizes(begins, rows.size, include_last_offset)
+    # (number of indices that are in a bag,): the bag of each of them, in ascending order
     bags = np.repeat(np.arange(sizes.size), sizes)
     _check_rows(rows[: bags.size], bags, weight.shape[0])
     counted = rows[: bags.size] != padding_idx
@@ -143,8 +146,8 @@ def check_bags(
     per_sample_weights: Tensor | None,
     include_last_offset: bool,
 ) -> None:
-    """Raises RuntimeError for tensors that do not fit, other dtypes, and offsets that do not begin
-    with 0 or decrease.
+    """Raises RuntimeError for tensors that do not fit, other dtypes, and offsets (`begins` as an
+    array) that do not begin with 0, that decrease, or that go beyond the indices.
     """
     if weight.dim() != 2:
         raise RuntimeError(
@@ -187,6 +190,7 @@ def check_bags(
 
 
 def _check_weights(per_sample_weights: Tensor, weight: Tensor, indices: Tensor, mode: int) -> None:
+    """Raises RuntimeError unless it is a sum, with a weight of the same dtype for each index."""
     if mode != SUM:
         raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")
     if per_sample_weights.dtype is not weight.dtype:
@@ -206,6 +210,7 @@ def _check_weights(per_sample_weights: Tensor, weight: Tensor, indices: Tensor, 
 
 
 def _check_dtype(name: str, t: Tensor, allowed: tuple[Any, ...], names: str) -> None:
+    """Raises RuntimeError unless the dtype is allowed; `names` lists those for the message."""
     if t.dtype not in allowed:
         raise RuntimeError(
             f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: "
@@ -215,6 +220,7 @@ def _check_dtype(name: str, t: Tensor, allowed: tuple[Any, ...], names: str) -> 
 
 
 def _check_rows(rows: Array, bags: Array, num_weights: int) -> None:
+    """Raises RuntimeError for the first index that is not in 0 ... num_weights - 1."""
     wrong = np.flatnonzero((rows < 0) | (rows >= num_weights))
     if wrong.size:
         raise RuntimeError(
@@ -224,10 +230,14 @@ def _check_rows(rows: Array, bags: Array, num_weights: int) -> None:
 
 
 def _sizes(offsets: Array, indices: int, include_last_offset: bool) -> Any:
+    """The number of indices in each bag, padding included."""
     return np.diff(offsets[:-1] if include_last_offset else offsets, append=indices)
 
 
 def _sums(found: Array, weights: Array | None, lengths: Array, mode: int, out: Array) -> None:
+    """Write the sums or means of the rows `found` (counted indices, dim) to `out`; a bag has
+    `lengths[i]` of them, and they are in the order of the bags.
+    """
     out.fill(0)
     filled = np.flatnonzero(lengths)
     if not filled.size:
@@ -240,7 +250,10 @@ def _sums(found: Array, weights: Array | None, lengths: Array, mode: int, out: A
 
 
 def _maxima(found: Array, rows: Array, lengths: Array, out: Array, largest: Array) -> None:
-    """First rows of all bags, then second rows, and so on, if they are greater."""
+    """Write the maxima of the rows `found` to `out`, and the row of each maximum to `largest`.
+
+    It compares the first rows of all bags, then their second rows, and so on.
+    """
     out.fill(0)
     starts = np.cumsum(lengths) - lengths
     for k in range(lengths.max(initial=0)):
@@ -252,6 +265,7 @@ def _maxima(found: Array, rows: Array, lengths: Array, out: Array, largest: Arra
 
 
 def _integers(a: Array, like: Tensor) -> Tensor:
+    """An array as a tensor with the dtype of `like`."""
     result = empty_contiguous(a.shape, like.dtype)
     array(result)[...] = a
     return result

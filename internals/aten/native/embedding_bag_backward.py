@@ -1,12 +1,13 @@
 """The gradients of bags of embeddings (`aten/src/ATen/native/EmbeddingBag.cpp`).
 
-A bag's gradient goes to every row that counted in it; a mean divides it, a weight multiplies it. Of
-a maximum each column goes to the row that it came from. What the arguments besides the gradient
-hold is in `embedding_bag.py`.
+A bag's gradient goes to every row that counted in it, divided by their number for a mean, or
+multiplied by the row's weight. For a maximum, each column's gradient goes to the row that the
+maximum came from. `offset2bag`, `bag_size` and `maximum_indices` are the additional results of
+`_embedding_bag` (`embedding_bag.py`).
 
 How the real one differs: there is a sparse gradient, too. With `scale_grad_by_freq` its CPU kernel
-looks the frequency up at the wrong place (`counts[indices_data[i]]`, where `i` counts rows, not
-indices), and so may divide by another row's.
+reads the wrong frequency (`counts[indices_data[i]]`, where `i` counts rows, not indices), and so
+may divide by that of another row.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def _embedding_bag_backward(
     per_sample_weights: Tensor | None,
     padding_idx: int = -1,
 ) -> Any:
-    """The gradient of the table (num_weights, dim). Raises NotImplementedError for a sparse one."""
+    """The gradient of the table (num_weights, dim). Raises NotImplementedError with `sparse`."""
     if sparse:
         raise NotImplementedError(
             "embedding_bag(sparse=True): sparse gradients are not implemented; leave sparse out"
@@ -66,8 +67,8 @@ def _embedding_bag_dense_backward(
     per_sample_weights: Tensor | None,
     padding_idx: int = -1,
 ) -> Any:
-    """The gradient of the table; with `scale_grad_by_freq` a row's is divided by how often
-    `indices` has it.
+    """The gradient of the table (num_weights, dim), for `grad` (number of bags, dim). With
+    `scale_grad_by_freq` a row's gradient is divided by how often the row occurs in `indices`.
     """
     bags, rows = _checked(grad, indices, offset2bag, padding_idx, num_weights)
     g = array(grad)
@@ -87,10 +88,11 @@ def _embedding_bag_dense_backward(
         )
     if mode == MAX:
         check_indices("embedding_bag", maximum_indices)
-        return _to_the_largest(
+        return _to_maxima(
             g, snapshot(maximum_indices), array(bag_size) > 0, num_weights, grad.dtype
         )
     counted = np.flatnonzero(rows != padding_idx)
+    # (counted indices, dim): the gradient that each index passes to its row
     shares = g[bags[counted]]
     if mode == MEAN:
         shares = shares / array(bag_size).reshape(-1)[bags[counted], None].astype(g.dtype)
@@ -108,8 +110,8 @@ def _embedding_bag_per_sample_weights_backward(
     mode: int,
     padding_idx: int = -1,
 ) -> Any:
-    """For each index the product of its row and its bag's gradient; 0 for padding. Raises
-    RuntimeError unless it was a sum.
+    """The gradient of the weights: for each index the dot product of its row and its bag's
+    gradient, 0 for padding. Raises RuntimeError unless `mode` is a sum.
     """
     if mode != SUM:
         raise RuntimeError(
@@ -134,8 +136,8 @@ def _checked(
 ) -> tuple[Any, Any]:
     """The bag and the row of each index that is in a bag.
 
-    Raises RuntimeError for what is no gradient of bags, IndexError for a bag or a row that there is
-    not.
+    Raises RuntimeError for other dtypes and numbers of dimensions, IndexError for bags and rows out
+    of range.
     """
     if not grad.dtype.is_floating_point:
         raise RuntimeError(
@@ -163,7 +165,10 @@ def _checked(
     return bags, rows
 
 
-def _to_the_largest(g: Array, rows: Array, filled: Array, num_weights: int, dtype: dtype) -> Tensor:
+def _to_maxima(g: Array, rows: Array, filled: Array, num_weights: int, dtype: dtype) -> Tensor:
+    """The table's gradient for maxima: g[i, d] is added at (rows[i, d], d), for bags that are not
+    empty.
+    """
     filled = filled.reshape(-1)
     check_rows(rows[filled], num_weights)
     result = empty_contiguous((num_weights, g.shape[1]), dtype)

@@ -1,10 +1,10 @@
-"""The largest and smallest elements, and where they are (`aten/src/ATen/native/TensorCompare.cpp`,
+"""The largest and smallest elements, and their indices (`aten/src/ATen/native/TensorCompare.cpp`,
 `ReduceOps.cpp`).
 
-NaN counts as larger and as smaller than everything. Among equals, the first wins. Bool has false <
-true; complex has no order.
+If there is a NaN, it is both the maximum and the minimum. Among equal elements, the index is that
+of the first. For bools, False < True; complex numbers have no order.
 
-Values of large tensors, and indices along columns, are left to machine code
+Values of large tensors, and indices along columns, are computed by machine code
 (`aten/compiled/extrema.py`).
 
 How the real one differs: `max` and `min` along a dimension find value and index in one loop,
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 def max_dim(
     self: Tensor, dim: int, keepdim: bool = False, out: Sequence[Tensor] | None = None
 ) -> Any:
-    """The largest elements along `dim` and their indices, as (values, indices)."""
+    """The largest elements along `dim` and their indices, as (values, indices). Raises IndexError
+    over a dimension of size 0, RuntimeError for complex.
+    """
     name = return_types.max if out is None else return_types.max_out
     return name(*_with_indices("max", np.argmax, self, dim, keepdim, out))
 
@@ -46,7 +48,9 @@ def max_dim(
 def min_dim(
     self: Tensor, dim: int, keepdim: bool = False, out: Sequence[Tensor] | None = None
 ) -> Any:
-    """The smallest elements along `dim` and their indices, as (values, indices)."""
+    """The smallest elements along `dim` and their indices, as (values, indices). Raises as
+    `max_dim`.
+    """
     name = return_types.min if out is None else return_types.min_out
     return name(*_with_indices("min", np.argmin, self, dim, keepdim, out))
 
@@ -54,7 +58,11 @@ def min_dim(
 def aminmax(
     self: Tensor, dim: int | None = None, keepdim: bool = False, out: Sequence[Tensor] | None = None
 ) -> Any:
-    """The smallest and the largest elements along `dim`, or of all of them, as (min, max)."""
+    """The smallest and the largest elements along `dim`, or of the whole tensor, as (min, max).
+
+    Raises IndexError over a dimension of size 0, RuntimeError for an empty tensor,
+    NotImplementedError for complex.
+    """
     if dim is not None:
         check_not_empty("aminmax", self, wrap_dim(dim, self.dim()), "")
     elif not self.numel():
@@ -85,6 +93,7 @@ def _extreme(
     keepdim: bool = False,
     out: Tensor | None = None,
 ) -> Any:
+    """`amax` or `amin`: `loop`, numpy's maximum or minimum, over the dimensions `dim`."""
     if not self.numel():
         if not dim:
             raise RuntimeError(
@@ -115,6 +124,7 @@ amin = partial(_extreme, "amin", np.minimum)
 
 
 def _extreme_of_all(name: str, loop: Callable[..., Any], self: Tensor) -> Any:
+    """`max` or `min` of all elements, as a 0-d tensor."""
     if not self.numel():
         raise RuntimeError(
             _NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument."
@@ -147,8 +157,9 @@ def _reduced(loop: Any, self: Any, dims: tuple[int, ...]) -> Any:
 
 
 def _with_indices(
-    name: str, where: Any, self: Tensor, dim: int, keepdim: bool, out: Sequence[Tensor] | None
+    name: str, argextreme: Any, self: Tensor, dim: int, keepdim: bool, out: Sequence[Tensor] | None
 ) -> tuple[Any, Any]:
+    """(values, indices) along `dim`, for numpy's argmax or argmin as `argextreme`."""
     (d,) = wrap_dims(dim, self.dim())
     check_not_empty(name, self, d)
     if self.dtype.category == COMPLEX:
@@ -159,11 +170,12 @@ def _with_indices(
     values = set_output(sizes, self.dtype, out_values, device=self.device)
     indices = set_output(sizes, dt.int64, out_indices, device=self.device)
     if self._geometry.stored:
-        if (pair := _compiled_with_indices(where, self, dims)) is not None:
+        if (pair := _compiled_with_indices(argextreme, self, dims)) is not None:
             array(values)[...], array(indices)[...] = (a.reshape(sizes) for a in pair)
             return values, indices
+        # a 0-d tensor as a vector of one element
         a = array(self) if self.dim() else array(self)[None]
-        index = where(a, axis=d)
+        index = argextreme(a, axis=d)
         found = a[index] if a.ndim == 1 else np.take_along_axis(a, np.expand_dims(index, d), axis=d)
         array(values)[...] = found.reshape(sizes)
         array(indices)[...] = index.reshape(sizes)
@@ -172,12 +184,15 @@ def _with_indices(
 
 def _index(
     name: str,
-    where: Any,
+    argextreme: Any,
     self: Tensor,
     dim: int | None = None,
     keepdim: bool = False,
     out: Tensor | None = None,
 ) -> Any:
+    """`argmax` or `argmin`, as int64. Raises RuntimeError for bools and complex numbers, IndexError
+    where there are no elements.
+    """
     if self.dtype.category in (BOOL, COMPLEX):
         raise RuntimeError(
             f"{name}(): does not support {'bool' if self.dtype is dt.bool_ else 'complex'} input"
@@ -189,10 +204,10 @@ def _index(
         check_not_empty(name, self, dims[0])
 
     def loop() -> Any:
-        if (pair := _compiled_with_indices(where, self, dims)) is not None:
+        if (pair := _compiled_with_indices(argextreme, self, dims)) is not None:
             return pair[1]
         a = array(self) if self.dim() else array(self)[None]
-        return where(a, axis=dims[0] if dim is not None and dims else None) if a.size else ()
+        return argextreme(a, axis=dims[0] if dim is not None and dims else None) if a.size else ()
 
     return store(self, loop, dims, keepdim, dt.int64, out, f"extrema.{name}")
 
@@ -203,9 +218,9 @@ argmax = partial(_index, "argmax", np.argmax)
 argmin = partial(_index, "argmin", np.argmin)
 
 
-def _compiled_with_indices(where: Any, self: Tensor, dims: tuple[int, ...]) -> Any:
-    """(values, indices) over one dimension by machine code, as arrays without it; None where numpy
-    finds them.
+def _compiled_with_indices(argextreme: Any, self: Tensor, dims: tuple[int, ...]) -> Any:
+    """(values, indices) over one dimension by machine code, as arrays without that dimension; None
+    where numpy is used.
     """
     numel = self._geometry.numel
     if numel < settings.least or not numel or len(dims) != 1:
@@ -213,14 +228,14 @@ def _compiled_with_indices(where: Any, self: Tensor, dims: tuple[int, ...]) -> A
     from internals.aten.compiled.extrema import THRESHOLD, extremes_with_indices
 
     return (
-        extremes_with_indices(self, dims[0], where is np.argmax)
+        extremes_with_indices(self, dims[0], argextreme is np.argmax)
         if use_compiled(numel, THRESHOLD)
         else None
     )
 
 
 def check_not_empty(name: str, self: Tensor, d: int, parentheses: str = "()") -> None:
-    """Raises IndexError when a dimension has size 0."""
+    """Raises IndexError when dimension `d` has size 0: then there is no largest element."""
     if self.shape and self.shape[wrap_dim(d, self.dim())] == 0:
         raise IndexError(f"{name}{parentheses}: Expected reduction dim {d} to have non-zero size.")
 

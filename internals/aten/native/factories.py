@@ -1,9 +1,9 @@
-"""Tensors from nothing: sizes, strides, a value (`aten/src/ATen/native/TensorFactories.cpp`,
+"""Factories, which make tensors from sizes and a value (`aten/src/ATen/native/TensorFactories.cpp`,
 `RangeFactories.cpp`).
 
-`empty` asks the device's allocator for memory and is done; everything else is `empty` and a fill.
-Each factory takes the four tensor options at its end: `dtype` (the default dtype when None),
-`layout`, `device` and `pin_memory`. `*_like` and `new_*` take what is not given from a tensor.
+`empty` only takes memory from the device's allocator; all others are `empty` and a fill. Each
+factory takes the four tensor options at its end: `dtype` (the default dtype when None), `layout`,
+`device` and `pin_memory`. Those of `*_like` and `new_*` default to those of a tensor.
 
 How the real one differs: PyTorch's factories call each other through the dispatcher (`zeros` is
 `empty` and then `zero_`), so that a backend need only provide `empty`; here they fill the memory
@@ -48,13 +48,13 @@ def empty(
     pin_memory: bool | None,
     memory_format: memory_format | None = None,
 ) -> Any:
-    """Uninitialised memory in the shape `size`. Raises RuntimeError for a negative size."""
+    """A tensor of shape `size` in uninitialised memory. Raises RuntimeError for a negative size."""
     check_sizes(size)
-    where, kind = devices.resolve(device), dtype or dt.get_default_dtype()
+    where, result_dtype = devices.resolve(device), dtype or dt.get_default_dtype()
     if memory_format is None:
-        return _allocate(contiguous_geometry(size, kind, where), layout, pin_memory)
+        return _allocate(contiguous_geometry(size, result_dtype, where), layout, pin_memory)
     return _allocate(
-        geometry(size, strides_for(size, memory_format), kind, where), layout, pin_memory
+        geometry(size, strides_for(size, memory_format), result_dtype, where), layout, pin_memory
     )
 
 
@@ -66,8 +66,8 @@ def empty_strided(
     device: device | None,
     pin_memory: bool | None,
 ) -> Any:
-    """Uninitialised memory seen through the given strides. Raises RuntimeError for negative
-    ones.
+    """A tensor with the given sizes and strides in uninitialised memory. Raises RuntimeError for a
+    negative size, and unless there are as many strides as sizes.
     """
     check_sizes(size)
     if len(size) != len(stride):
@@ -87,8 +87,8 @@ def empty_like(
     pin_memory: bool | None,
     memory_format: memory_format | None,
 ) -> Any:
-    """Uninitialised memory of the shape of `self`, in its order (`preserve_format`) unless
-    `memory_format` says otherwise.
+    """A tensor of the shape of `self` in uninitialised memory, in the memory order of `self`
+    (`preserve_format`) unless `memory_format` names another.
     """
     if (
         dtype is layout is device is pin_memory is memory_format is None
@@ -111,6 +111,7 @@ def new_empty(
     device: device | None,
     pin_memory: bool | None,
 ) -> Any:
+    """`empty` with the dtype and device of `self` where none are given."""
     return empty(size, dtype or self.dtype, layout, _device(device, self), pin_memory)
 
 
@@ -123,6 +124,7 @@ def new_empty_strided(
     device: device | None,
     pin_memory: bool | None,
 ) -> Any:
+    """`empty_strided` with the dtype and device of `self` where none are given."""
     return empty_strided(
         size, stride, dtype or self.dtype, layout, _device(device, self), pin_memory
     )
@@ -135,7 +137,7 @@ def zeros(
     device: device | None,
     pin_memory: bool | None,
 ) -> Any:
-    """Zeros. Raises RuntimeError for a negative size, in its own words."""
+    """A tensor of zeros. Raises RuntimeError for a negative size, with its own message."""
     if any(n < 0 for n in size):
         raise RuntimeError("zeros: Dimension size must be non-negative.")
     return _filled(empty(size, dtype, layout, device, pin_memory), 0)
@@ -148,6 +150,7 @@ def ones(
     device: device | None,
     pin_memory: bool | None,
 ) -> Any:
+    """A tensor of ones. Raises RuntimeError for a negative size."""
     return _filled(empty(size, dtype, layout, device, pin_memory), 1)
 
 
@@ -159,8 +162,8 @@ def full(
     device: device | None,
     pin_memory: bool | None,
 ) -> Any:
-    """`fill_value` everywhere; its own dtype decides when none is given. Raises RuntimeError if it
-    does not fit.
+    """A tensor with `fill_value` everywhere, whose type gives the dtype if there is no `dtype`.
+    Raises RuntimeError if the value does not fit the dtype.
     """
     return _filled(
         empty(size, dtype or dt.of_number(fill_value), layout, device, pin_memory), fill_value
@@ -175,6 +178,7 @@ def zeros_like(
     pin_memory: bool | None,
     memory_format: memory_format | None,
 ) -> Any:
+    """Zeros in the shape of `self`."""
     return _filled(empty_like(self, dtype, layout, device, pin_memory, memory_format), 0)
 
 
@@ -186,6 +190,7 @@ def ones_like(
     pin_memory: bool | None,
     memory_format: memory_format | None,
 ) -> Any:
+    """Ones in the shape of `self`."""
     return _filled(empty_like(self, dtype, layout, device, pin_memory, memory_format), 1)
 
 
@@ -198,6 +203,7 @@ def full_like(
     pin_memory: bool | None,
     memory_format: memory_format | None,
 ) -> Any:
+    """`fill_value` in the shape of `self`. Raises RuntimeError if it does not fit the dtype."""
     return _filled(empty_like(self, dtype, layout, device, pin_memory, memory_format), fill_value)
 
 
@@ -209,6 +215,7 @@ def new_zeros(
     device: device | None,
     pin_memory: bool | None,
 ) -> Any:
+    """Zeros of shape `size`, with the dtype and device of `self` where none are given."""
     return _filled(new_empty(self, size, dtype, layout, device, pin_memory), 0)
 
 
@@ -220,6 +227,7 @@ def new_ones(
     device: device | None,
     pin_memory: bool | None,
 ) -> Any:
+    """Ones of shape `size`, with the dtype and device of `self` where none are given."""
     return _filled(new_empty(self, size, dtype, layout, device, pin_memory), 1)
 
 
@@ -232,6 +240,7 @@ def new_full(
     device: device | None,
     pin_memory: bool | None,
 ) -> Any:
+    """`fill_value` in shape `size`, with the dtype and device of `self` where none are given."""
     return _filled(new_empty(self, size, dtype, layout, device, pin_memory), fill_value)
 
 
@@ -242,8 +251,8 @@ def scalar_tensor(
     device: device | None,
     pin_memory: bool | None,
 ) -> Any:
-    """A number as a 0-d tensor of the default dtype: `tensor(s)` is the one that looks at the
-    number's own type.
+    """A number as a 0-d tensor of the default dtype, whatever its type; `tensor(s)` uses the type
+    of the number.
     """
     return _filled(empty((), dtype, layout, device, pin_memory), s)
 
@@ -255,6 +264,7 @@ def eye(
     device: device | None,
     pin_memory: bool | None,
 ) -> Any:
+    """The (n, n) identity matrix. Raises RuntimeError for a negative n."""
     return eye_m(n, n, dtype, layout, device, pin_memory)
 
 
@@ -266,7 +276,9 @@ def eye_m(
     device: device | None,
     pin_memory: bool | None,
 ) -> Any:
-    """n rows, m columns, ones on the diagonal."""
+    """An (n, m) matrix with ones on the diagonal, zeros elsewhere. Raises RuntimeError for a
+    negative size.
+    """
     for name, value in (("n", n), ("m", m)):
         if value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
@@ -286,6 +298,7 @@ def arange(
     pin_memory: bool | None,
     out: Tensor | None = None,
 ) -> Any:
+    """0, 1, 2, ... up to `end`, which is not included. Raises as `arange_start_step`."""
     return arange_start_step(0, end, 1, dtype, layout, device, pin_memory, out)
 
 
@@ -297,6 +310,7 @@ def arange_start(
     device: device | None,
     pin_memory: bool | None,
 ) -> Any:
+    """start, start + 1, ... up to `end`, which is not included. Raises as `arange_start_step`."""
     return arange_start_step(start, end, 1, dtype, layout, device, pin_memory)
 
 
@@ -310,41 +324,44 @@ def arange_start_step(
     pin_memory: Any,
     out: Tensor | None = None,
 ) -> Any:
-    """start, start + step, ... as long as it is before `end`. int64 if all three are integers, else
-    the default dtype.
+    """start, start + step, ... up to `end`, which is not included. The dtype is int64 if all three
+    are integers, else the default dtype. An `out` with as many elements keeps its shape.
 
-    An `out` of just so many elements keeps its shape.
-
-    Raises RuntimeError for a step of 0 or of the wrong sign, or a range without end.
+    Raises RuntimeError for a step of 0 or of the wrong sign, and for infinite bounds, ValueError
+    for a step that int64 rounds to 0, NotImplementedError for bool and complex dtypes.
     """
     if out is not None:
         return range_out(
             out, arange_start_step(start, end, step, dtype or out.dtype, layout, device, pin_memory)
         )
     numbers = (start, end, step)
-    kind = dtype or (
+    result_dtype = dtype or (
         dt.int64 if all(isinstance(x, int) for x in numbers) else dt.get_default_dtype()
     )
     if any(isinstance(x, complex) for x in numbers):
         raise RuntimeError("value cannot be converted to type double without overflow")
-    if kind.category not in (dt.INTEGRAL, dt.FLOATING):
-        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{SCALAR_TYPE_NAME[kind]}'")
+    if result_dtype.category not in (dt.INTEGRAL, dt.FLOATING):
+        raise NotImplementedError(
+            f"\"arange_cpu\" not implemented for '{SCALAR_TYPE_NAME[result_dtype]}'"
+        )
     _check_range(*numbers)
-    if kind is dt.int64:
+    if result_dtype is dt.int64:
         low, high, stride = int(start), int(end), int(step) if math.isfinite(step) else 0
         if stride == 0:
             raise ValueError("step must be nonzero")
-        count = -((low - high) // stride)
+        count = -((low - high) // stride)  # (high - low) / stride, rounded up
     else:
         count = math.ceil((float(end) - float(start)) / float(step))
-    t = empty((count,), kind, layout, device, pin_memory)
+    t = empty((count,), result_dtype, layout, device, pin_memory)
     if not count or t.device is devices.META:
         return t
     if t.device is CPU:
         with np.errstate(all="ignore"):
-            if kind.category == dt.INTEGRAL:
+            if result_dtype.category == dt.INTEGRAL:
                 first, stride = checked(start, dt.int64), checked(step, dt.int64)
-                array(t)[...] = (np.arange(count, dtype=np.int64) * stride + first).astype(kind.np)
+                array(t)[...] = (np.arange(count, dtype=np.int64) * stride + first).astype(
+                    result_dtype.np
+                )
             else:
                 array(t)[...] = np.arange(count, dtype=np.float64) * float(step) + float(start)
         return t
@@ -364,30 +381,31 @@ def linspace(
     """`steps` values from `start` to `end`, both included, evenly spaced. Raises RuntimeError for a
     negative `steps`.
 
-    The second half is counted back from `end`, so that the last value is exactly `end`. An `out` of
-    just so many elements keeps its shape.
+    The second half is counted back from `end`, so that the last value is exactly `end`. An `out`
+    with as many elements keeps its shape.
     """
     if out is not None:
         values = linspace(start, end, steps, dtype or out.dtype, layout, device, pin_memory)
         return range_out(out, values, warns=False)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    kind = kind_between("linspace", start, end, dtype)
-    if kind.category == dt.BOOL:
+    result_dtype = kind_between("linspace", start, end, dtype)
+    if result_dtype.category == dt.BOOL:
         raise NotImplementedError("\"linspace_cpu\" not implemented for 'Bool'")
-    t = empty((steps,), kind, layout, device, pin_memory)
+    t = empty((steps,), result_dtype, layout, device, pin_memory)
     if t.device is devices.META or not steps:
         return t
-    if t.device is not CPU and kind.is_complex:
-        return t.copy_(linspace(start, end, steps, kind, layout, CPU, False))
-    a, b = checked(start, kind), checked(end, kind)
+    if t.device is not CPU and result_dtype.is_complex:
+        return t.copy_(linspace(start, end, steps, result_dtype, layout, CPU, False))
+    a, b = checked(start, result_dtype), checked(end, result_dtype)
     if t.device is not CPU:
         return on_device("ranges.linspace", t, a, b)
     if steps == 1:
         array(t)[...] = a
         return t
-    compute = np.dtype(np.float64) if kind.category == dt.INTEGRAL else kind.np
-    if kind is dt.float16:
+    # integers are computed in double precision, half precision in single
+    compute = np.dtype(np.float64) if result_dtype.category == dt.INTEGRAL else result_dtype.np
+    if result_dtype is dt.float16:
         compute = np.dtype(np.float32)
     with np.errstate(all="ignore"):
         low, high = compute.type(a), compute.type(b)
@@ -395,13 +413,13 @@ def linspace(
         i = np.arange(steps)
         from_start = low + step * i.astype(compute)
         from_end = high - step * (steps - 1 - i).astype(compute)
-        array(t)[...] = np.where(i < steps // 2, from_start, from_end).astype(kind.np)
+        array(t)[...] = np.where(i < steps // 2, from_start, from_end).astype(result_dtype.np)
     return t
 
 
 def kind_between(op: str, start: Any, end: Any, dtype: dtype | None) -> Any:
-    """The dtype of a range: complex if one of its ends is. Raises RuntimeError if another was asked
-    for then.
+    """The dtype of a range: `dtype`, or the default dtype, complex if one of the ends is. Raises
+    RuntimeError for complex ends with a `dtype` that is not complex.
     """
     default = dt.get_default_dtype()
     if not (isinstance(start, complex) or isinstance(end, complex)):
@@ -425,6 +443,7 @@ def check_sizes(sizes: Sequence[int]) -> None:
 
 
 def _filled(t: Any, value: object) -> Any:
+    """`t` with `value` in every element. Raises RuntimeError if that does not fit the dtype."""
     number = checked(value, t.dtype)
     if t.device is CPU:
         array(t).fill(number)
@@ -434,12 +453,13 @@ def _filled(t: Any, value: object) -> Any:
 
 
 def _device(given: Any, t: Tensor) -> Any:
+    """The given device, or that of `t` for None."""
     return t.device if given is None else devices.resolve(given)
 
 
 def _allocate(g: Geometry, layout: layout | None, pin_memory: int | None) -> Any:
-    """Memory for `g`, page-locked if asked for. Raises RuntimeError for other layouts, and where
-    nothing can be pinned.
+    """A tensor of the geometry `g`, in page-locked memory if `pin_memory`. Raises RuntimeError for
+    layouts that are not strided, and where memory cannot be pinned.
     """
     if layout is not None and layout.name != "strided":
         raise RuntimeError(f"unsupported layout {layout!r}; every tensor here is strided")
@@ -452,7 +472,7 @@ def _allocate(g: Geometry, layout: layout | None, pin_memory: int | None) -> Any
 
 
 def check_can_pin() -> None:
-    """Raises RuntimeError where there is no GPU that memory could be page-locked for."""
+    """Raises RuntimeError where there is no GPU, for which memory could be page-locked."""
     if not hooks("cuda").device_count():
         raise RuntimeError(
             "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory "
@@ -461,6 +481,7 @@ def check_can_pin() -> None:
 
 
 def _check_range(start: Any, end: float, step: int) -> None:
+    """Raises RuntimeError for a step of 0 or of the wrong sign, and for infinite bounds."""
     if not (step > 0 or step < 0):
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):

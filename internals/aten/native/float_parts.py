@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def signbit(self: Tensor, out: Tensor | None = None) -> Any:
-    """Whether the sign is a minus: of -0.0, too.
+    """Whether the sign is a minus, also for -0.0 and for NaN with a sign.
 
     Raises NotImplementedError for complex, and RuntimeError for an `out` that is not bool.
     """
@@ -41,7 +41,8 @@ def signbit(self: Tensor, out: Tensor | None = None) -> Any:
 copysign = partial(real, "copysign_cpu", np.copysign)
 
 
-# The number after self on the way to `other`. Raises NotImplementedError unless floating.
+# The next floating-point number after self in the direction of `other`. Raises NotImplementedError
+# unless floating.
 nextafter = partial(real, "nextafter_cpu", np.nextafter, promote="common")
 
 
@@ -49,8 +50,8 @@ def frexp(self: Tensor, out: Sequence[Tensor] | None = None) -> Any:
     """(mantissa, exponent): self = mantissa · 2**exponent with 0.5 <= |mantissa| < 1; the exponent
     is int32.
 
-    0, infinities and NaN are their own mantissa. Raises RuntimeError unless floating, and for an
-    `out` of other dtypes.
+    For 0, infinities and NaN the mantissa is the number itself. Raises RuntimeError unless
+    floating, and for an `out` of other dtypes.
     """
     if self.dtype.category != FLOATING:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
@@ -71,10 +72,10 @@ def frexp(self: Tensor, out: Sequence[Tensor] | None = None) -> Any:
 
 
 def ldexp(self: Tensor, other: Tensor, out: Tensor | None = None) -> Any:
-    """self · 2**other, the inverse of `frexp`: exact if self is floating and `other` of integers.
-    Else `other` may be anything.
+    """self · 2**other, the inverse of `frexp`. It is exact if self is floating and `other` holds
+    integers; for all other dtypes it is computed as a product and a power.
 
-    Raises NotImplementedError for a floating self and bool.
+    Raises NotImplementedError for a floating self and a bool `other`.
     """
     if self.dtype.category != FLOATING or other.dtype.category >= FLOATING:
         return pointwise.mul(self, pointwise.pow_Scalar(2.0, other), out)
@@ -106,6 +107,7 @@ def nan_to_num(
 
 
 def negative(a: Array, out: Array) -> None:
+    """Whether integers are below 0; bools never are."""
     if a.dtype.kind == "b":
         out[...] = False
     else:
@@ -113,26 +115,32 @@ def negative(a: Array, out: Array) -> None:
 
 
 def scaled(exponent: Array, a: Array, out: Array) -> None:
+    """a · 2**exponent: numpy's operands in the order of the iterator."""
     np.ldexp(a, exponent, out=out)
 
 
 def mantissa_of(a: Array, out: Array) -> None:
+    """The first result of `frexp`."""
     out[...] = np.frexp(a)[0]
 
 
 def exponent_of(a: Array, out: Array) -> None:
+    """The second result of `frexp`, int32."""
     out[...] = np.frexp(a)[1]
 
 
 def equal_to(a: Array, out: Array, value: float) -> None:
+    """a == value, as bools."""
     np.equal(a, value, out=out)
 
 
 def to_num(a: Array, out: Array, nan: float, posinf: float | None, neginf: float | None) -> None:
+    """`nan_to_num` of an array; None means the largest or the smallest number of its dtype."""
     out[...] = np.nan_to_num(a, nan=nan, posinf=posinf, neginf=neginf)
 
 
 def _is_infinite(name: str, value: float, self: Tensor, out: Tensor | None = None) -> Any:
+    """Whether elements are equal to `value`, an infinity."""
     if self.dtype.category == COMPLEX:
         raise RuntimeError(f"{name} does not support complex inputs.")
     return _to_bool(name, partial(equal_to, value=value), self, out)
@@ -145,6 +153,7 @@ isneginf = partial(_is_infinite, "isneginf", -np.inf)
 
 
 def _to_bool(name: str, loop: Callable[..., Any], self: Tensor, out: Tensor | None) -> Any:
+    """The bool result of `loop`. Raises RuntimeError for an `out` that is not bool."""
     if out is not None and out.dtype is not dt.bool_:
         raise RuntimeError(f"{name} does not support non-boolean outputs.")
     return TensorIterator((self,), out, result=dt.bool_).run(loop)

@@ -1,6 +1,9 @@
 """Powers in double precision: `float_power` (`aten/src/ATen/native/Pow.cpp`).
 
-How the real one differs: nothing of note.
+Both operands are converted to float64, or to complex128, before `pow`: so integers do not overflow,
+and single precision does not lose digits.
+
+How the real one differs: it is composed of the same operators, in C++.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ def float_power(self: Scalar | Tensor, exponent: Scalar | Tensor) -> Any:
 
 def float_power_(self: Tensor, exponent: Scalar | Tensor) -> Any:
     """`float_power` in place. Raises RuntimeError unless self has the dtype of the result."""
-    needed = _wide(self, exponent)
+    needed = _result_dtype(self, exponent)
     if self.dtype is not needed:
         names = SCALAR_TYPE_NAME[self.dtype], SCALAR_TYPE_NAME[needed]
         raise RuntimeError(
@@ -38,6 +41,7 @@ def float_power_(self: Tensor, exponent: Scalar | Tensor) -> Any:
 
 
 def _pow(self: Scalar | Tensor, exponent: float | Tensor) -> Any:
+    """self ** exponent, by the overload of `pow` for tensors and numbers."""
     if not isinstance(self, TensorImpl):
         return ops.pow_Scalar(self, exponent)
     return (ops.pow_Tensor_Tensor if isinstance(exponent, TensorImpl) else ops.pow_Tensor_Scalar)(
@@ -46,15 +50,18 @@ def _pow(self: Scalar | Tensor, exponent: float | Tensor) -> Any:
 
 
 def _widened(*operands: Any) -> list[Any]:
-    needed = _wide(*operands)
+    """Both operands in the dtype of the result."""
+    needed = _result_dtype(*operands)
     return [_converted(x, needed) for x in operands]
 
 
-def _wide(*operands: Any) -> dtype:
+def _result_dtype(*operands: Any) -> dtype:
+    """The dtype of the result: complex128 if an operand is complex, else float64."""
     return dt.complex128 if result_type(operands).category == COMPLEX else dt.float64
 
 
 def _converted(x: Any, d: dtype) -> Any:
+    """A tensor in the dtype `d`, or a number as a float or complex."""
     if isinstance(x, TensorImpl):
         return ops.to_dtype(x, d, False, False, None)
     return complex(x) if d.category == COMPLEX else float(x)

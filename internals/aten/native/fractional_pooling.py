@@ -1,11 +1,12 @@
-"""Max pooling with windows at pseudo-random places
+"""Fractional max pooling: windows at pseudo-random positions
 (`aten/src/ATen/native/FractionalMaxPool{2d,3d}.cpp`).
 
-Of m windows over n places the starts are floor((i + u) * alpha) - floor(u * alpha), alpha = (n -
-kernel) / (m - 1): steps of two neighbouring sizes in an order that `u` decides, one random number
-for each channel and dimension. So an image shrinks by a factor that is no integer (Graham 2014).
+Of m windows over n elements, window i starts at floor((i + u) * alpha) - floor(u * alpha), where
+alpha = (n - kernel) / (m - 1). The steps have two neighbouring sizes, in an order that depends on
+u, one random number for each channel and dimension. So an image can shrink by a factor that is not
+an integer (Graham 2014).
 
-How the real one differs: a kernel each for two and three dimensions.
+How the real one differs: it has one kernel for two dimensions, and one for three.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def fractional_max_pool2d_backward(
     output_size: Sequence[int],
     indices: Tensor,
 ) -> Any:
-    """Each gradient at the place its maximum was, which `indices` tells."""
+    """The gradient of the input: each gradient is added at its maximum's position, in `indices`."""
     return scatter_to_places(grad_output, indices, self.shape, 2)
 
 
@@ -48,44 +49,52 @@ def fractional_max_pool3d_backward(
     output_size: Sequence[int],
     indices: Tensor,
 ) -> Any:
-    """Each gradient at the place its maximum was, which `indices` tells."""
+    """The gradient of the input: each gradient is added at its maximum's position, in `indices`."""
     return scatter_to_places(grad_output, indices, self.shape, 3)
 
 
 def _pool(
     dims: int, name: str, t: Tensor, kernel: Sequence[int], size: Sequence[int], samples: Tensor
 ) -> tuple[Any, Any]:
+    """The maxima and their positions, both (N, C, *size) or (C, *size)."""
     _check(dims, name, t, kernel, size, samples)
+    # all samples and channels are planes: x (planes, *inside), u (planes, dims)
     inside, planes = t.shape[-dims:], prod(t.shape[:-dims])
     x = array(t).reshape(planes, *inside)
     u = array(samples).reshape(-1, dims)[:planes]
     if dims == 2:
         u = u[:, ::-1]  # the first number is for the width
     starts = [_starts(u[:, d], inside[d], size[d], kernel[d]) for d in range(dims)]
+    # Element `offset` of all windows at once: its coordinates, (planes, m, 1) and (planes, 1, m) in
+    # two dimensions, index x together with `plane`, (planes, 1, 1).
     plane = np.arange(planes).reshape(-1, *[1] * dims)
-    best = np.full((planes, *size), -np.inf, x.dtype)
-    place = np.zeros((planes, *size), np.int64)
+    maxima = np.full((planes, *size), -np.inf, x.dtype)
+    positions = np.zeros((planes, *size), np.int64)
     for offset in np.ndindex(*kernel):
-        at = [_along(start + i, d, dims) for d, (start, i) in enumerate(zip(starts, offset))]
-        value = x[(plane, *at)]
-        better = (value > best) | (value != value)  # NaN is not itself
+        coordinates = [
+            _along(start + i, d, dims) for d, (start, i) in enumerate(zip(starts, offset))
+        ]
+        value = x[(plane, *coordinates)]
+        better = (value > maxima) | (value != value)  # NaN is not equal to itself
         if not any(offset):
             better[...] = True  # a window's first element counts until a larger one is found
-        np.copyto(best, value, where=better)
+        np.copyto(maxima, value, where=better)
         np.copyto(
-            place,
-            np.ravel_multi_index(np.broadcast_arrays(*at), inside) if place.size else place,
+            positions,
+            np.ravel_multi_index(np.broadcast_arrays(*coordinates), inside)
+            if positions.size
+            else positions,
             where=better,
         )
     values, indices = (empty_contiguous([*t.shape[:-dims], *size], d) for d in (t.dtype, dt.int64))
-    array(values)[...] = best.reshape(values.shape)
-    array(indices)[...] = place.reshape(indices.shape)
+    array(values)[...] = maxima.reshape(values.shape)
+    array(indices)[...] = positions.reshape(indices.shape)
     return values, indices
 
 
 # The maxima of (N, C, H, W) or (C, H, W) and their positions in the H·W plane. `random_samples`:
-# (N, C, 2), of [0, 1). Raises RuntimeError for sizes that do not fit, NotImplementedError for a
-# dtype that is not of floating point.
+# (N, C, 2), from [0, 1). Raises RuntimeError for sizes that do not fit, NotImplementedError for a
+# dtype that is not floating.
 fractional_max_pool2d = partial(_pool, 2, "fractional_max_pool2d")
 # The maxima of (N, C, D, H, W) or (C, D, H, W) and their positions in the D·H·W volume.
 # `random_samples`: (N, C, 3).
@@ -93,7 +102,7 @@ fractional_max_pool3d = partial(_pool, 3, "fractional_max_pool3d")
 
 
 def _starts(u: Array, n: int, m: int, kernel: int) -> Any:
-    """(planes, m): where the windows begin. The last one ends where the input does."""
+    """The first elements (planes, m) of the windows. The last window ends with the input."""
     starts = np.zeros((len(u), m), np.int64)
     if m > 1:
         alpha = u.dtype.type(n - kernel) / u.dtype.type(m - 1)
@@ -113,6 +122,7 @@ def _along(starts: Array, dim: int, dims: int) -> Any:
 def _check(
     dims: int, name: str, t: Tensor, kernel: Sequence[int], size: Sequence[int], samples: Tensor
 ) -> None:
+    """Raises RuntimeError for sizes that do not fit, NotImplementedError unless floating."""
     for value, what in ((kernel, "kernel_size"), (size, "output_size")):
         if len(value) != dims:
             raise RuntimeError(f"{name}: {what} must either be a single Int or tuple of Ints")
@@ -133,7 +143,7 @@ def _check(
             raise RuntimeError(
                 f"{name}(): kernel_size must not be negative, but got {list(kernel)}"
             )
-        if m + k - 1 > n - (dims == 3):  # a volume must have one place more than it needs
+        if m + k - 1 > n - (dims == 3):  # PyTorch asks for one element more in volumes
             raise RuntimeError(f"{name}(): pool {side} {k} too large relative to input {side} {n}")
     if samples.dtype is not t.dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")

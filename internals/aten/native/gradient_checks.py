@@ -1,11 +1,11 @@
 """Checks of the tensors given to the kernel of a gradient (`aten/src/ATen/TensorUtils.cpp`:
 `check_dim_size`).
 
-Autograd gives it what fits. Whoever calls `X_backward` by hand may give anything, and PyTorch's
-kernels believe most of it.
+Autograd only passes tensors that fit. A direct call of `X_backward` may pass any, and without a
+check the kernel would read outside their memory.
 
-How the real one differs: where PyTorch has a check, its words are at the kernel; these are for the
-others.
+How the real one differs: most kernels of PyTorch check little. Where it does check, the messages
+are in the kernels' own files; these checks are for the others.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def check_result(t: Tensor, sizes: Sequence[int]) -> None:
-    """Raises RuntimeError, in PyTorch's words, unless `t` has these sizes: those of what the
-    forward pass gave.
+    """Raises RuntimeError, with PyTorch's message, unless `t` has the sizes of the result of the
+    forward pass.
     """
     for dim, n in enumerate(sizes):
         if t.dim() != len(sizes) or t.shape[dim] != n:

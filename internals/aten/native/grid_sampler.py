@@ -1,12 +1,12 @@
 """Values of an image or a volume at the points of a grid, and the grids of affine maps
-(`aten/src/ATen/native/GridSampler.cpp`, `AffineGridGenerator.cpp`): what a spatial transformer is
-made of.
+(`aten/src/ATen/native/GridSampler.cpp`, `AffineGridGenerator.cpp`): the parts of a spatial
+transformer.
 
-A point's value is the sum over the elements around it, times weights (`grid_taps.py`). It is linear
-in the image and, between two elements, smooth in the grid, so both have gradients.
+A point's value is a weighted sum of the elements around it (`grid_taps.py`). It is linear in the
+image and, between two elements, smooth in the grid, so both have gradients.
 
-How the real one differs: a kernel each for two and for three dimensions, the first vectorised over
-points, and one of cuDNN.
+How the real one differs: it has one kernel for two dimensions, vectorised over points, one for
+three, and cuDNN's.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Any:
-    """`grid_sampler_2d` or `grid_sampler_3d`, by the number of dimensions. Raises RuntimeError for
-    others.
+    """`grid_sampler_2d` or `grid_sampler_3d`, depending on the number of dimensions. Raises
+    RuntimeError for others.
     """
     if input.dim() not in (4, 5) or grid.dim() != input.dim():
         _check_sizes(input, grid)
@@ -51,14 +51,17 @@ def grid_sampler(
 def _sample(
     dims: int, name: str, input: Tensor, grid: Tensor, interpolation: int, padding: int, align: bool
 ) -> Any:
+    """The values at the points of the grid, (N, C, *grid sizes)."""
     _check(dims, name, input, grid, interpolation)
     x = array(input).reshape(*input.shape[:2], prod(input.shape[2:]))
-    total = np.zeros((*input.shape[:2], prod(grid.shape[1:-1])), _wide(x.dtype))
-    for place, inside, combination in _combinations(
+    # The image as (N, C, elements), the grid as (N, points). For each combination of taps, one
+    # element for each point is added, times the product of the weights in all dimensions.
+    total = np.zeros((*input.shape[:2], prod(grid.shape[1:-1])), _compute_dtype(x.dtype))
+    for positions, inside, combination in _combinations(
         dims, input, grid, interpolation, padding, align
     ):
         weight = prod(tap.weight for tap in combination)
-        total += _elements(x, place, inside) * weight[:, None]
+        total += _elements(x, positions, inside) * weight[:, None]
     out = empty_contiguous([*input.shape[:2], *grid.shape[1:-1]], input.dtype)
     array(out)[...] = total.reshape(out.shape)
     return out
@@ -67,7 +70,7 @@ def _sample(
 # (N, C, H, W) at the points (x, y) of (N, H', W', 2): (N, C, H', W'). -1 and 1 are the edges; x
 # runs along W. `interpolation_mode` 0 bilinear, 1 nearest, 2 bicubic; `padding_mode` 0 zeros, 1
 # border, 2 reflection. Raises RuntimeError for sizes that do not fit, NotImplementedError for a
-# dtype that is not of floating point.
+# dtype that is not floating.
 grid_sampler_2d = partial(_sample, 2, "grid_sampler_2d_cpu_kernel_impl")
 # (N, C, D, H, W) at the points (x, y, z) of (N, D', H', W', 3): (N, C, D', H', W'). There is no
 # bicubic mode.
@@ -84,6 +87,7 @@ def _gradients(
     align: bool,
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any]:
+    """The gradients of input and grid; None for those that `output_mask` does not ask for."""
     _check(dims, f"grid_sampler_{dims}d_backward", input, grid, interpolation)
     n, c = input.shape[:2]
     check_sizes(
@@ -92,23 +96,25 @@ def _gradients(
     check_same_dtype(input, grad_output)
     x = array(input).reshape(n, c, prod(input.shape[2:]))
     g = array(grad_output).reshape(n, c, prod(grid.shape[1:-1]))
-    dx = np.zeros((n, x.shape[2], c), _wide(x.dtype))
-    dgrid = np.zeros((n, g.shape[2], dims), _wide(x.dtype))
+    dx = np.zeros((n, x.shape[2], c), _compute_dtype(x.dtype))
+    dgrid = np.zeros((n, g.shape[2], dims), _compute_dtype(x.dtype))
     sample = np.arange(n)[:, None]
-    for place, inside, combination in _combinations(
+    for positions, inside, combination in _combinations(
         dims, input, grid, interpolation, padding, align
     ):
         if output_mask[0]:
             weight = prod(tap.weight for tap in combination)
+            # positions repeat, so np.add.at; it indexes (N, elements, C), with C last
             part = np.where(inside[:, None], g * weight[:, None], 0)
-            np.add.at(dx, (sample, place), part.transpose(0, 2, 1))
+            np.add.at(dx, (sample, positions), part.transpose(0, 2, 1))
         if output_mask[1]:
-            product_with_gradient = (_elements(x, place, inside) * g).sum(1)
+            product_with_gradient = (_elements(x, positions, inside) * g).sum(1)
+            # the product rule: in dimension d the derivative of the weight, the weight elsewhere
             for d in range(dims):
-                slope = prod(
+                derivative = prod(
                     tap.slope if i == d else tap.weight for i, tap in enumerate(combination)
                 )
-                dgrid[:, :, d] += product_with_gradient * slope
+                dgrid[:, :, d] += product_with_gradient * derivative
     gradients = []
     for like, gradient, wanted in (
         (input, dx.transpose(0, 2, 1), output_mask[0]),
@@ -121,41 +127,44 @@ def _gradients(
     return gradients[0], gradients[1]
 
 
-# The gradients of the image and of the grid; None for the image's where `output_mask` says so.
+# The gradients of the image and of the grid; None for those that `output_mask` does not ask for.
 grid_sampler_2d_backward = partial(_gradients, 2)
-# The gradients of the volume and of the grid; None for the volume's where `output_mask` says so.
+# The gradients of the volume and of the grid; None for those that `output_mask` does not ask for.
 grid_sampler_3d_backward = partial(_gradients, 3)
 
 
-def _elements(x: Array, place: Array, inside: Array) -> Any:
-    """(N, C, points): the elements at these places of (N, C, places), 0 for those outside."""
-    return np.where(inside[:, None], np.take_along_axis(x, place[:, None], 2), 0)
+def _elements(x: Array, positions: Array, inside: Array) -> Any:
+    """The elements (N, C, points) of x (N, C, elements) at `positions` (N, points); 0 for
+    those outside.
+    """
+    return np.where(inside[:, None], np.take_along_axis(x, positions[:, None], 2), 0)
 
 
 def _combinations(
     dims: int, input: Tensor, grid: Tensor, interpolation: int, padding: int, align: bool
 ) -> Iterator[tuple[Any, Any, tuple[Tap, ...]]]:
-    """For every combination of taps: the element's number in the image, whether it is inside, and
-    the taps of x, y (and z).
+    """For every combination of taps: the element's position in the flattened image, whether it is
+    inside, both (N, points), and the taps of x, y (and z).
     """
     points = array(grid).reshape(grid.shape[0], prod(grid.shape[1:-1]), dims)
-    points = points.astype(_wide(points.dtype), copy=False)
+    points = points.astype(_compute_dtype(points.dtype), copy=False)
     sizes = input.shape[:1:-1]  # x belongs to the last dimension
     with np.errstate(invalid="ignore"):
         along = [taps(points[..., d], sizes[d], interpolation, padding, align) for d in range(dims)]
     for combination in product(*along):
         inside = np.logical_and.reduce([tap.inside for tap in combination])
-        place = np.zeros(inside.shape, np.int64)
+        positions = np.zeros(inside.shape, np.int64)
+        # row-major: (z * H + y) * W + x
         for tap, size in zip(reversed(combination), reversed(sizes)):
-            place = place * size + np.where(inside, tap.index, 0).astype(np.int64)
-        yield place, inside, combination
+            positions = positions * size + np.where(inside, tap.index, 0).astype(np.int64)
+        yield positions, inside, combination
 
 
 def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Any:
-    """The points of an image of `size` (N, C, H, W), or a volume (N, C, D, H, W), mapped by `theta`
-    (N, 2, 3), or (N, 3, 4).
+    """The points (N, H, W, 2) of an image of `size` (N, C, H, W), mapped by `theta` (N, 2, 3); or
+    the points (N, D, H, W, 3) of a volume (N, C, D, H, W), mapped by `theta` (N, 3, 4).
 
-    Gives (N, H, W, 2), or (N, D, H, W, 3). Raises RuntimeError for other sizes.
+    Raises RuntimeError for other sizes.
     """
     if len(size) not in (4, 5):
         raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
@@ -167,7 +176,8 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
             f"{len(space) + 1}] but got: {list(theta.shape)}"
         )
     check_dtype("linspace_cpu", theta.dtype, FLOATING)
-    base = _base_grid(space, align_corners, _wide(points.dtype))
+    # (H * W, 3) @ (N, 3, 2): the last column of theta is the translation, which meets the 1
+    base = _base_grid(space, align_corners, _compute_dtype(points.dtype))
     out = empty_contiguous([n, *space, points.shape[1]], theta.dtype)
     array(out)[...] = (base.reshape(-1, base.shape[-1]) @ points.transpose(0, 2, 1)).reshape(
         out.shape
@@ -176,8 +186,8 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
 
 
 def affine_grid_generator_backward(grad: Tensor, size: Sequence[int], align_corners: bool) -> Any:
-    """The gradient of `theta`: for each map the sum over the points. Raises RuntimeError for
-    another size.
+    """The gradient of `theta`, (N, 2, 3) or (N, 3, 4), a sum over the points. Raises RuntimeError
+    for other sizes.
     """
     if len(size) not in (4, 5):
         raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
@@ -190,21 +200,26 @@ def affine_grid_generator_backward(grad: Tensor, size: Sequence[int], align_corn
 
 
 def _base_grid(space: Sequence[int], align_corners: bool, dtype: Any) -> Any:
-    """(*space, dims + 1): x, y (and z) of every element, and 1."""
+    """The coordinates x, y (and z) of every element, and 1: (*space, dims + 1)."""
     grid = np.ones((*space, len(space) + 1), dtype)
     for d, n in enumerate(reversed(space)):
         steps = np.linspace(-1, 1, n) if n > 1 else np.zeros(n)
+        # without align_corners -1 and 1 are the outer edges, half an element from the first middle
         if not align_corners and n:
             steps = steps * (n - 1) / n
         grid[..., d] = steps.astype(dtype).reshape(-1, *[1] * d)
     return grid
 
 
-def _wide(dtype: Any) -> Any:
+def _compute_dtype(dtype: Any) -> Any:
+    """The dtype to compute in: single precision for half, else itself."""
     return np.dtype(np.float32) if dtype == np.float16 else dtype
 
 
 def _check(dims: int, name: str, input: Tensor, grid: Tensor, interpolation: int) -> None:
+    """Raises RuntimeError for sizes or dtypes that do not fit and for bicubic in three dimensions,
+    NotImplementedError unless floating.
+    """
     _check_sizes(input, grid)
     if input.dim() != dims + 2 or grid.dim() != dims + 2:
         raise RuntimeError(
@@ -218,6 +233,7 @@ def _check(dims: int, name: str, input: Tensor, grid: Tensor, interpolation: int
 
 
 def _check_sizes(input: Tensor, grid: Tensor) -> None:
+    """Raises RuntimeError for batches or coordinates that do not fit, and for an empty image."""
     if not input.dim() or not grid.dim() or input.shape[0] != grid.shape[0]:
         raise RuntimeError(
             "grid_sampler(): expected grid and input to have same batch size, but got input with "

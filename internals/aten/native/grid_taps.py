@@ -1,16 +1,16 @@
-"""Which elements of a row a point between them is made of, and with which weights
+"""The taps of a point: the elements that it is interpolated from, and their weights
 (`aten/src/ATen/native/GridSampler.h`).
 
-A grid names points by numbers from -1 to 1, whatever the size. Along each dimension a point has a
-few taps: one for nearest, two for linear, four for cubic interpolation. With several dimensions
-every combination of taps counts, with the product of their weights. Everything else, values and
-derivatives of any order, follows from here.
+The coordinates of a grid go from -1 to 1, whatever the size. Along each dimension a point has a few
+taps: one for nearest, two for linear, four for cubic interpolation. In several dimensions every
+combination of taps counts, with the product of their weights. Values and derivatives of any order
+are computed from the taps.
 
-The functions take arrays as well as tensors: kernels give them the first, formulas that must be
-differentiable the second.
+The functions accept arrays as well as tensors: kernels pass arrays, and formulas that must be
+differentiable pass tensors.
 
-How the real one differs: it spells the combinations out, corner by corner, and keeps positions and
-their derivatives apart.
+How the real one differs: its code lists the combinations, corner by corner, and separates positions
+and their derivatives.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ ZEROS, BORDER, REFLECTION = 0, 1, 2
 
 
 class Tap(NamedTuple):
-    """An element's number, whether there is such an element, its weight, and the weight's first and
-    second derivative.
+    """An element's index, whether there is such an element, its weight, and the weight's first
+    (`slope`) and second (`bend`) derivatives by the coordinate.
     """
 
     index: Any
@@ -45,27 +45,30 @@ def taps(
     -1 and 1 are the middles of the first and the last element with `align_corners`, else their
     outer edges.
     """
-    at = (x + 1) / 2 * (n - 1) if align_corners else ((x + 1) * n - 1) / 2
+    # positions count elements: 0 is the middle of the first, n - 1 that of the last
+    position = (x + 1) / 2 * (n - 1) if align_corners else ((x + 1) * n - 1) / 2
     rate = (n - 1) / 2 if align_corners else n / 2
+    # Cubic taps are moved inside one by one; otherwise the point is moved, and then has its taps.
     if interpolation == CUBIC:
-        first = at // 1
+        first = position // 1
         return [
             _tap(
                 _moved(first + k, n, padding, align_corners)[0],
                 n,
-                *_cubic(at - first - k, k in (0, 1)),
+                *_cubic(position - first - k, k in (0, 1)),
                 rate,
             )
             for k in (-1, 0, 1, 2)
         ]
-    at, direction = _moved(at, n, padding, align_corners)
-    nothing = at * 0
+    position, direction = _moved(position, n, padding, align_corners)
+    zero = position * 0
     if interpolation == NEAREST:
-        return [_tap(at.round(), n, nothing + 1, nothing, nothing, rate)]
-    first = at // 1
+        return [_tap(position.round(), n, zero + 1, zero, zero, rate)]
+    first = position // 1
+    # the weights are 1 - t and t, for the fraction t of the way from one element to the next
     return [
-        _tap(first, n, first + 1 - at, nothing - direction, nothing, rate),
-        _tap(first + 1, n, at - first, nothing + direction, nothing, rate),
+        _tap(first, n, first + 1 - position, zero - direction, zero, rate),
+        _tap(first + 1, n, position - first, zero + direction, zero, rate),
     ]
 
 
@@ -77,40 +80,44 @@ def _tap(
     bend: Tensor | Array,
     rate: float,
 ) -> Tap:
-    """Derivatives by position are made derivatives by `x`, which runs `rate` times slower."""
+    """A tap whose derivatives by the position become derivatives by the coordinate: a step of the
+    coordinate is `rate` steps of the position.
+    """
     return Tap(index, (index >= 0) & (index < n), weight, slope * rate, bend * rate**2)
 
 
-def _moved(at: Tensor | Array, n: int, padding: int, align_corners: bool) -> tuple[Any, Any]:
-    """Positions outside moved to the border or reflected, and how they move when the original does:
-    by 1, -1 or 0.
+def _moved(position: Tensor | Array, n: int, padding: int, align_corners: bool) -> tuple[Any, Any]:
+    """Positions with those outside moved to the border or reflected, and the derivative of the new
+    position by the old one: 1, -1 or 0.
     """
     if padding == ZEROS:
-        return at, 1
+        return position, 1
     direction: Any = 1
     if padding == REFLECTION:
-        at, direction = _reflected(at, n, align_corners)
-    return at.clip(0, n - 1), direction * ((at > 0) & (at < n - 1))
+        position, direction = _reflected(position, n, align_corners)
+    return position.clip(0, n - 1), direction * ((position > 0) & (position < n - 1))
 
 
-def _reflected(at: Any, n: int, align_corners: bool) -> tuple[Any, Any]:
-    """Positions thrown back at the middles, or at the edges, of the first and the last element, as
-    often as it takes.
+def _reflected(position: Any, n: int, align_corners: bool) -> tuple[Any, Any]:
+    """Positions reflected at the middles, or at the outer edges, of the first and the last element,
+    as often as needed; and the derivative, 1 or -1, or 0 if there is one element only.
     """
     low, span = (0, n - 1) if align_corners else (-0.5, n)
     if span == 0:
-        return at * 0, 0
-    from_low = abs(at - low)
+        return position * 0, 0
+    # after an even number of spans the position runs forward from `low`, after an odd number back
+    from_low = abs(position - low)
     rest = from_low % span
     even = from_low // span % 2 == 0
-    sign = 1 - 2 * ((at < low) * 1)
+    sign = 1 - 2 * ((position < low) * 1)
     return rest * even + (span - rest) * (even == 0) + low, sign * (2 * (even * 1) - 1)
 
 
 def _cubic(distance: Any, near: bool) -> tuple[Any, Any, Any]:
-    """The weight of Keys' kernel with a = -0.75 at this distance, at most 1 if `near`, else up to
-    2; and its two derivatives.
+    """The weight of Keys' cubic kernel with a = -0.75 at this signed distance, and its first and
+    second derivatives. |distance| is at most 1 if `near`, else from 1 to 2.
     """
+    # (a + 2) d³ - (a + 3) d² + 1 up to 1, and a (d³ - 5 d² + 8 d - 4) from 1 to 2
     a, d = -0.75, abs(distance)
     sign = 1 - 2 * ((distance < 0) * 1)
     if near:

@@ -3,7 +3,7 @@
 
 A grid of coordinates costs no memory: `meshgrid` expands each vector along the dimensions of the
 others. `cartesian_prod` writes such a grid down row by row, and `combinations` keeps the rows whose
-positions rise.
+positions ascend.
 
 How the real one differs: the gradient of `vander` fails there, because a saved tensor is written
 to.
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from internals.core.dtype import dtype
     from internals.core.formats import layout
 
-MOST_DIMENSIONS = 64  # of an array of numpy's
+MOST_DIMENSIONS = 64  # numpy's limit for an array
 INDEXING = (
     "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
 )
 
 
 def meshgrid(tensors: Sequence[Any]) -> Any:
-    """The grid of vectors and numbers, one view for each: `result[i][p] == tensors[i][p[i]]` for
-    every position p.
+    """The grid of vectors and 0-d tensors, one view for each: `result[i][p] == tensors[i][p[i]]`
+    for every position p.
 
-    Warns that one should say `indexing`. Raises RuntimeError for matrices, no tensors, or several
+    Warns that `indexing` should be given. Raises RuntimeError for matrices, no tensors, or several
     dtypes or devices.
     """
     warn_once(INDEXING)
@@ -66,7 +66,8 @@ def meshgrid_indexing(tensors: Sequence[Any], indexing: str) -> Any:
 
 
 def cartesian_prod(tensors: Sequence[Any]) -> Any:
-    """Every choice of one element of each vector, one a row; a single vector as it is. Raises
+    """Every choice of one element of each vector, one per row; a single vector is returned as it
+    is. Raises
     RuntimeError as `meshgrid` does.
     """
     for t in tensors:
@@ -77,10 +78,10 @@ def cartesian_prod(tensors: Sequence[Any]) -> Any:
 
 
 def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Any:
-    """Every choice of `r` elements of a vector in their order, one a row; with replacement an
-    element may come again.
+    """Every choice of `r` elements of a vector in their order, one per row; with replacement an
+    element may be chosen again.
 
-    Raises RuntimeError for a negative `r`, and for what is no vector.
+    Raises RuntimeError for a negative `r`, and unless `self` is a vector.
     """
     _check_vector(self)
     if r < 0:
@@ -92,6 +93,7 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> An
         )
     if r == 0:
         return ops.new_empty(self, [0], self.dtype, None, self.device, None)
+    # The mask has n ** r elements: simple, but for large r most of them are dropped.
     n = self.numel()
     positions = ops.arange(n, dt.int64, None, self.device, None)
     grids = _grid([positions] * r)
@@ -107,24 +109,28 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
     """The matrix of the powers of each element, the highest first unless `increasing`; N columns,
     as many as rows when None.
 
-    Raises RuntimeError for what is no vector, and a negative N.
+    Raises RuntimeError unless `x` is a vector, and for a negative N.
     """
     if x.dim() != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     n = x.numel() if N is None else N
     if n < 0:
         raise RuntimeError("N must be non-negative.")
-    kind = x.dtype if x.dtype.category > INTEGRAL else dt.int64
-    powers = ops.empty_memory_format([x.numel(), n], kind, None, x.device, None, None)
+    result_dtype = x.dtype if x.dtype.category > INTEGRAL else dt.int64
+    powers = ops.empty_memory_format([x.numel(), n], result_dtype, None, x.device, None, None)
     if n:
         ops.fill__Scalar(ops.select_int(powers, 1, 0), 1)
     if n > 1:
+        # cumprod of (x, x, ..., x) is (x, x², ..., xⁿ⁻¹), in columns 1 and up
         repeated = ops.expand(ops.unsqueeze(x, 1), [x.numel(), n - 1], False)
-        ops.copy_(ops.slice_Tensor(powers, 1, 1, None, 1), ops.cumprod(repeated, 1, kind), False)
+        ops.copy_(
+            ops.slice_Tensor(powers, 1, 1, None, 1), ops.cumprod(repeated, 1, result_dtype), False
+        )
     return powers if increasing else ops.flip(powers, [1])
 
 
 def _grid(tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """The views that `meshgrid` returns, each with a dimension for every tensor."""
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for t in tensors:
@@ -146,6 +152,7 @@ def _grid(tensors: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _check_vector(t: Tensor) -> None:
+    """Raises RuntimeError unless there is one dimension."""
     if t.dim() != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
 
@@ -161,19 +168,23 @@ def _indices(
     device: device | None = None,
     pin_memory: bool | None = None,
 ) -> Any:
+    """The (2, count) positions of one triangle: the rows above, the columns below."""
     for what, n in (("row", row), ("col", col)):
         if n < 0:
             raise RuntimeError(f"{what} must be non-negative, got{n}")
-    kind = dtype or dt.int64
-    if kind not in (dt.int64, dt.int32):
-        raise not_implemented(name, kind)
+    result_dtype = dtype or dt.int64
+    if result_dtype not in (dt.int64, dt.int32):
+        raise not_implemented(name, result_dtype)
     count = _below(row, col, offset) if lower else row * col - _below(row, col, offset - 1)
-    t = empty((2, count), kind, layout, CPU, pin_memory)
+    t = empty((2, count), result_dtype, layout, CPU, pin_memory)
     if count:
         first = max(0, -offset) if lower else 0
+        # Of each row that has any: its first column, and how many. Huge offsets are clamped to the
+        # matrix, so that int64 does not overflow.
         rows = np.arange(first, row if lower else min(row, col - offset))
         starts = np.zeros_like(rows) if lower else np.maximum(rows + max(offset, -row), 0)
         lengths = (np.minimum(rows + min(offset, col) + 1, col) if lower else col) - starts
+        # Element i of the list is column i - (where its row starts in the list) + (first column).
         skipped = np.cumsum(lengths) - lengths - starts
         array(t)[0], array(t)[1] = (
             np.repeat(rows, lengths),
@@ -190,7 +201,8 @@ triu_indices = partial(_indices, "triu_indices", False)
 
 
 def _below(row: int, col: int, offset: int) -> int:
-    """How many places of a matrix are in or below a diagonal."""
+    """The number of elements of a matrix on and below the diagonal `offset`."""
     first = min(row, max(0, -offset))  # the first row that has any
     full = max(first, min(row, col - offset - 1))  # the first that has all
+    # row r has r + offset + 1 of them: an arithmetic series, then the full rows
     return (full - first) * (first + full + 2 * offset + 1) // 2 + (row - full) * col

@@ -1,8 +1,7 @@
-"""The bins of histograms: equal ones, and what is refused (`aten/src/ATen/native/Histogram.cpp`:
-`histogramdd_check_inputs`).
+"""The bins of histograms: the edges of equal bins, and checks of arguments
+(`aten/src/ATen/native/Histogram.cpp`: `histogramdd_check_inputs`).
 
-How the real one differs: the messages are the same; the checks of `out` come with those of the
-inputs.
+How the real one differs: the checks of `out` are made with those of the inputs.
 """
 
 from __future__ import annotations
@@ -28,8 +27,11 @@ Range = Sequence[float] | None
 
 
 def equal_bins(rows: Array, bins: Sequence[int], range: Range, d: dtype) -> list[Any]:
-    """Equal bins from the smallest to the largest element of each dimension, or over its two
-    numbers of `range`.
+    """The edges (bins[i] + 1) of equal bins in each dimension, for `rows` (elements, dimensions).
+
+    They go from the smallest to the largest element, or between the two numbers of `range` for that
+    dimension. Raises RuntimeError for a `range` of another length or an infinite one,
+    NotImplementedError for half precision and integers without a `range`.
     """
     n = rows.shape[1]
     if range is not None and len(range) != 2 * n:
@@ -52,6 +54,7 @@ def equal_bins(rows: Array, bins: Sequence[int], range: Range, d: dtype) -> list
 
 
 def _between(dim: int, low: Any, high: Any, bins: int, d: dtype) -> Any:
+    """The edges of `bins` equal bins; if `low` equals `high`, of bins over a range of width 1."""
     check_real(d)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise RuntimeError(
@@ -68,14 +71,14 @@ def _between(dim: int, low: Any, high: Any, bins: int, d: dtype) -> Any:
 
 
 def check_real(d: dtype) -> None:
-    """Raises NotImplementedError for bools and complex numbers, which have no distances to divide
-    evenly.
+    """Raises NotImplementedError for bools and complex numbers, which cannot be divided into equal
+    bins.
     """
     check_dtype("linspace_cpu", d, dt.INTEGRAL, dt.FLOATING)
 
 
 def check_bin_counts(bins: Sequence[int]) -> None:
-    """Raises RuntimeError where there would be no bin."""
+    """Raises RuntimeError unless there is at least one bin in each dimension."""
     for dim, n in enumerate(bins):
         if n <= 0:
             raise RuntimeError(
@@ -84,7 +87,9 @@ def check_bin_counts(bins: Sequence[int]) -> None:
 
 
 def check_edges(self: Tensor, bins: Sequence[Any], n: int) -> None:
-    """Raises RuntimeError unless `bins` are `n` vectors of the dtype of `self`."""
+    """Raises RuntimeError unless `bins` are `n` vectors of the dtype of `self`, none of them
+    empty.
+    """
     if len(bins) != n:
         raise RuntimeError(
             f"torch.histogramdd: expected {n} sequences of bin edges for a {n}-dimensional "

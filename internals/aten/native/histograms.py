@@ -1,16 +1,16 @@
-"""How many elements fall where (`aten/src/ATen/native/Histogram.cpp`, `SummaryOps.cpp`:
-`bincount`).
+"""Histograms: how many elements fall into each bin (`aten/src/ATen/native/Histogram.cpp`,
+`SummaryOps.cpp`: `bincount`).
 
-Bins stand side by side: n of them have n + 1 edges. An element belongs to the bin whose left edge
-is not above it and whose right edge is; what equals the last edge belongs to the last bin. What
-lies outside, and NaN, is not counted. In several dimensions a bin is a box, and an element a row of
-the input: it is looked up dimension by dimension.
+Bins are adjacent: n of them have n + 1 edges. An element x belongs to the bin with left <= x <
+right; the last bin also holds its right edge. Elements outside, and NaN, are not counted. In
+several dimensions a bin is a box, and each row of the input is a point: its coordinates are looked
+up one by one.
 
 `histc` computes the bin from the distance to the first edge, in the dtype of the input; `histogram`
 searches among the edges.
 
 How the real one differs: each thread fills a histogram of its own, and these are added up; for
-equal bins it computes the place first and searches only next to it. Counts are kept in the dtype of
+equal bins it computes the bin first and searches only next to it. Counts are kept in the dtype of
 the input there, here in double precision.
 """
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from internals.core.scalar import Scalar
     from internals.core.tensor_impl import Array
 
-Place = Callable[[Any, Any], Any]
+BinOf = Callable[[Any, Any], Any]  # (elements, edges) -> the indices of their bins
 
 
 def histc(
@@ -63,11 +63,14 @@ def histc(
     check_same_dtype("torch.histogram", self, out, "hist")
     check_real(self.dtype)
     a = snapshot(self).reshape(-1, 1)
-    kind = self.dtype.np
-    low, high = kind.type(checked(min, self.dtype)), kind.type(checked(max, self.dtype))
+    numpy_dtype = self.dtype.np
+    low, high = (
+        numpy_dtype.type(checked(min, self.dtype)),
+        numpy_dtype.type(checked(max, self.dtype)),
+    )
     if low == high and a.size:
         low, high = a.min(), a.max()
-    if low == high:
+    if low == high:  # all elements are equal: the bins need some width
         low, high = low - 1, high + 1
     if not (np.isfinite(low) and np.isfinite(high)):
         raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
@@ -76,10 +79,10 @@ def histc(
     check_dtype("histogram_cpu", self.dtype, dt.FLOATING)
     counts = _count(
         a,
-        [np.array([low, high], kind)],
+        [np.array([low, high], numpy_dtype)],
         None,
         False,
-        lambda x, _: _computed_place(x, low, high, bins),
+        lambda x, _: _computed_bins(x, low, high, bins),
         [bins],
     )
     target = set_output((bins,), self.dtype, out)
@@ -111,7 +114,7 @@ def histogram_bin_ct(
     density: bool = False,
     out: Sequence[Tensor] | None = None,
 ) -> Any:
-    """(counts, edges) for so many equal bins over `range`, or from the smallest to the largest
+    """(counts, edges) for `bins` equal bins over `range`, or from the smallest to the largest
     element.
     """
     check_bin_counts([bins])
@@ -132,7 +135,7 @@ def histogramdd(
     density: bool = False,
 ) -> Any:
     """(counts, list of edges) of the rows of the input, in as many dimensions as a row has
-    elements. `bins` for each of them.
+    elements, with `bins[d]` equal bins in dimension d.
     """
     edges = ops._histogramdd_bin_edges(self, bins, range, weight, density)
     counts = ops._histogramdd_from_bin_cts(self, bins, range, weight, density)
@@ -146,7 +149,7 @@ def histogramdd_int_bins(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> Any:
-    """The same number of bins in all dimensions."""
+    """`histogramdd` with the same number of bins in all dimensions."""
     return histogramdd(self, [bins] * self.shape[-1], range, weight, density)
 
 
@@ -157,7 +160,7 @@ def histogramdd_TensorList_bins(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> Any:
-    """The edges of each dimension are given."""
+    """`histogramdd` with the edges of each dimension given, as a list of vectors."""
     return return_types.histogramdd(
         ops._histogramdd_from_bin_tensors(self, list(bins), weight, density), tuple(bins)
     )
@@ -170,7 +173,7 @@ def _histogramdd_bin_edges(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> Any:
-    """The edges of so many equal bins in each dimension."""
+    """The edges of `bins[d]` equal bins in each dimension d, as a list of tensors."""
     rows = _rows(self, bins)
     return [from_array(e) for e in equal_bins(rows, bins, range, self.dtype)]
 
@@ -182,7 +185,7 @@ def _histogramdd_from_bin_cts(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> Any:
-    """The counts in so many equal bins in each dimension."""
+    """The counts in `bins[d]` equal bins in each dimension d, a tensor of sizes `bins`."""
     rows = _rows(self, bins)
     return from_array(
         _counts(self, rows, equal_bins(rows, bins, range, self.dtype), weight, density)
@@ -202,7 +205,7 @@ def _histogramdd_from_bin_tensors(
 
 def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Any:
     """How often 0, 1, 2, ... occur, up to the largest element and at least up to `minlength` - 1;
-    or the sums of their weights.
+    or the sums of their weights, added up in float64.
 
     Raises RuntimeError for negative elements and for more than one dimension, NotImplementedError
     for other than integers.
@@ -233,6 +236,7 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
 def _histogram(
     self: Tensor, edges: Array, weight: Tensor | None, density: bool, out: Sequence[Tensor] | None
 ) -> Any:
+    """(counts, edges) in one dimension, for given edges; both are written to `out` if given."""
     hist, bin_edges = out or (None, None)
     check_same_dtype("torch.histogram", self, hist, "hist")
     check_same_dtype("torch.histogram", self, bin_edges, "bin_edges", " for dimension 0")
@@ -254,7 +258,7 @@ def _counts(
         check_weight(self, rows, weight)
     check_dtype("histogram_cpu", self.dtype, dt.FLOATING)
     w = None if weight is None else array(weight).reshape(-1)
-    return _count(rows, edges, w, density, _found_place, [len(e) - 1 for e in edges]).astype(
+    return _count(rows, edges, w, density, _searched_bins, [len(e) - 1 for e in edges]).astype(
         self.dtype.np
     )
 
@@ -264,47 +268,56 @@ def _count(
     edges: list[Any],
     weight: Array | None,
     density: bool,
-    place: Place,
+    bins_of: BinOf,
     bins: Sequence[int],
 ) -> Any:
-    """Counts of rows by the `place` of each of their elements among the edges of its dimension."""
+    """The histogram of `rows` (n, d), by the bin of each of their elements among the edges of its
+    dimension, in float64 with `weight` or `density` and otherwise in int64.
+    """
     inside = np.ones(len(rows), bool)
     for x, e in zip(rows.T, edges):
+        # x (n,) is one column of the input; a comparison with NaN is false
         inside &= (x >= e[0]) & (x <= e[-1])
-    places = [np.minimum(place(x[inside], e), n - 1) for x, e, n in zip(rows.T, edges, bins)]
-    tally = _tally(places, None if weight is None else weight[inside], tuple(bins))
+    # n, from an element that equals the last edge, becomes n - 1: it belongs to the last bin
+    bin_indices = [np.minimum(bins_of(x[inside], e), n - 1) for x, e, n in zip(rows.T, edges, bins)]
+    tally = _tally(bin_indices, None if weight is None else weight[inside], tuple(bins))
     counts = array(tally).copy()
     return quietly(_densities, counts, edges) if density else counts
 
 
-def _tally(places: list[Any], weights: Array | None, shape: tuple[int, ...]) -> Any:
-    """How often each place of a tensor occurs, told by its coordinates, or the sums of the weights.
+def _tally(bin_indices: list[Any], weights: Array | None, shape: tuple[int, ...]) -> Any:
+    """A tensor of `shape` that says how often each of its positions occurs, or the sum of the
+    weights. `bin_indices` holds the coordinates, an array for each dimension.
 
-    The tensor comes first: that fails if there is no room for it, while numpy's `bincount` writes
-    beyond its array when the largest place overflows."""
+    The tensor is made first: that fails if there is no memory for it, while numpy's `bincount`
+    writes beyond its array when the largest position overflows.
+    """
     out = empty_contiguous(shape, dt.int64 if weights is None else dt.float64, CPU)
-    if len(places) > 1:
-        flat = np.ravel_multi_index(places, shape)
+    if len(bin_indices) > 1:
+        flat = np.ravel_multi_index(bin_indices, shape)
     else:
-        flat = places[0] if places else np.zeros(0, np.int64)
+        flat = bin_indices[0] if bin_indices else np.zeros(0, np.int64)
+    # numpy's result ends with the largest position that occurs: the rest is zero
     found, counts = np.bincount(flat, weights), array(out).reshape(-1)
     counts[: found.size], counts[found.size :] = found, 0
     return out
 
 
 def _densities(counts: Array, edges: list[Any]) -> Any:
-    """Counts over their sum and over the volumes of their boxes."""
+    """The counts over their sum and over the volume of each bin: they integrate to 1."""
     result = counts / counts.sum()
     for d, e in enumerate(edges):
         result = result / np.diff(e).reshape([-1 if d == i else 1 for i in range(len(edges))])
     return result
 
 
-def _computed_place(x: Array, low: Scalar, high: Scalar, bins: int) -> Any:
+def _computed_bins(x: Array, low: Scalar, high: Scalar, bins: int) -> Any:
+    """The bins of elements among equal bins, rounded in the dtype of `x` as PyTorch does."""
     return ((x - low) * x.dtype.type(bins) / (high - low)).astype(np.int64)
 
 
-def _found_place(x: Array, edges: Array) -> Any:
+def _searched_bins(x: Array, edges: Array) -> Any:
+    """The bins of elements among ascending edges: the last edge that is not above each of them."""
     return np.searchsorted(edges, x, "right") - 1
 
 

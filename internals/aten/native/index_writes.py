@@ -1,5 +1,5 @@
 """Writing by one index: `index_copy`, `index_fill`, `put`, `masked_scatter`; and `take`, which
-reads as `put` writes (`TensorAdvancedIndexing.cpp`).
+reads where `put` writes (`TensorAdvancedIndexing.cpp`).
 
     index_copy      self[:, index] = source      whole slices of a dimension
     index_fill      self[:, index] = value
@@ -10,8 +10,8 @@ reads as `put` writes (`TensorAdvancedIndexing.cpp`).
 
 Only `index_fill`, `put`, `take` and `take_along_dim` count negative indices from the end.
 
-How the real one differs: which of several values for one place wins is open there; here the last
-one does.
+How the real one differs: if an index occurs twice, it does not say which value is written; here it
+is the last one.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ def index_copy(
             raise IndexError(
                 f"index_copy_(): index {wrong[0]} is out of bounds for dimension {d} with size {n}"
             )
+        # a view with `dim` in front: slice i of the source goes to positions[i]
         memory = np.moveaxis(np.atleast_1d(array(target)), d, 0)
         memory[positions] = np.moveaxis(
             np.atleast_1d(array(source)), min(d, max(source.dim() - 1, 0)), 0
@@ -70,7 +71,7 @@ def index_fill(
     self: Tensor, dim: int, index: Tensor, value: Scalar, out: Tensor | None = None
 ) -> Any:
     """A copy of `self` with `value` in the slices at `index` (0-d or 1-d, int64) along `dim`;
-    negative ones count from the end.
+    negative indices count from the end.
 
     Raises IndexError for an index out of range or of another dtype, RuntimeError for a value that
     does not fit the dtype.
@@ -103,7 +104,7 @@ def index_fill(
 def index_fill_Tensor(
     self: Tensor, dim: int, index: Tensor, value: Tensor, out: Tensor | None = None
 ) -> Any:
-    """`index_fill` with the value in a 0-d tensor."""
+    """`index_fill` with the value in a 0-d tensor. Raises RuntimeError for other tensors."""
     if value.dim():
         raise RuntimeError(
             "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
@@ -177,7 +178,7 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Any
     """`gather` along `dim`, after all other dimensions of both are broadcast; without `dim`, of the
     flattened tensors.
 
-    With `dim` an index is taken modulo its size: -1 is the last position, and none is out of range.
+    With `dim` an index is taken modulo the size: -1 is the last position, and none is out of range.
     Without, both tensors have to be contiguous. Raises RuntimeError for indices that are not int64,
     or of another number of dimensions.
     """
@@ -194,6 +195,7 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Any
     if dim is None:
         return ops.gather(ops.view(self, [-1]), 0, ops.view(indices, [-1]), False)
     d = wrap_dim(dim, self.dim())
+    # along `dim` both keep their own size: it is exchanged before the sizes are broadcast
     sizes, others = list(self.shape), list(indices.shape)
     if sizes:
         sizes[d], others[d] = others[d], sizes[d]
@@ -203,13 +205,13 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Any
 
 
 def masked_scatter(self: Tensor, mask: Tensor, source: Tensor, out: Tensor | None = None) -> Any:
-    """A copy of `self`, broadcast with the mask, where the true places get the first elements of
-    `source`, one after the other.
+    """A copy of `self`, broadcast with the mask, where the elements with a true mask are replaced
+    by the first elements of `source`, in order.
 
     Raises RuntimeError for a mask that is not bool, a source of another dtype, or too few elements.
     """
     if out is self and mask.shape != self.shape:
-        ops.expand(mask, self.shape, False)  # which knows the words to refuse with
+        ops.expand(mask, self.shape, False)  # raises unless the mask fits `self`
     shape = broadcast_shapes(mask.shape, self.shape)
     if source.dtype is not self.dtype:
         raise RuntimeError(
@@ -240,8 +242,8 @@ def masked_scatter(self: Tensor, mask: Tensor, source: Tensor, out: Tensor | Non
 
 
 def masked_scatter_backward(grad_output: Tensor, mask: Tensor, sizes: Sequence[int]) -> Any:
-    """The gradients that arrived where the mask is true, in the shape of the source; zeros for the
-    elements that were not needed.
+    """The gradient of `source`, of `sizes`: the elements of `grad_output` where the mask is true,
+    and zeros for the elements that were not used.
     """
     used, n = ops.masked_select(grad_output, mask), int(np.prod(sizes, dtype=np.int64))
     if used.numel() < n:
@@ -250,7 +252,7 @@ def masked_scatter_backward(grad_output: Tensor, mask: Tensor, sizes: Sequence[i
 
 
 def _in_flat(positions: Array, n: int) -> Any:
-    """The positions counted from the front. Raises IndexError for one that is not among `n`."""
+    """The positions counted from the front. Raises IndexError for those outside -n ... n - 1."""
     wrong = positions[(positions < -n) | (positions >= n)]
     if wrong.size:
         raise IndexError(
@@ -260,6 +262,7 @@ def _in_flat(positions: Array, n: int) -> Any:
 
 
 def _check_long(index: Tensor, op: str) -> None:
+    """Raises RuntimeError unless the index is int64."""
     if index.dtype is not dt.int64:
         raise RuntimeError(
             f"{op}(): Expected a long tensor for index, but got {SCALAR_TYPE_NAME[index.dtype]}"
@@ -267,9 +270,7 @@ def _check_long(index: Tensor, op: str) -> None:
 
 
 def _check_index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> int:
-    """The dimension, counted from the front. Raises IndexError or RuntimeError for what does not
-    fit.
-    """
+    """The dimension, counted from the front. Raises IndexError or RuntimeError as `index_copy`."""
     d = wrap_dim(dim, self.dim())
     _check_long(index, "index_copy_")
     if self.dtype is not source.dtype:
@@ -290,8 +291,8 @@ def _check_index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> 
             f"must match. Source dimensionality ({source.dim()}), destination dimensionality "
             f"({self.dim()})"
         )
-    ours, theirs = list(self.shape), list(source.shape)
-    slices = ours[:d] + ours[d + 1 :], theirs[:d] + theirs[d + 1 :]
+    self_sizes, source_sizes = list(self.shape), list(source.shape)
+    slices = self_sizes[:d] + self_sizes[d + 1 :], source_sizes[:d] + source_sizes[d + 1 :]
     if slices[0] != slices[1]:
         sizes = [" ".join(map(str, s)) for s in slices]
         raise RuntimeError(

@@ -2,11 +2,11 @@
 (`aten/src/ATen/native/TensorAdvancedIndexing.cpp`).
 
 `internals._tensor.indexing` turns `x[[1, 2], [3, 2], [1, 0]]` into `index(x, [tensor, tensor,
-tensor])`; what that means is worked out by `AdvancedIndex`, and here the elements move. Their
-relatives with a `dim` argument are in `scatter_gather`.
+tensor])`. `AdvancedIndex` decides what that means; the kernels here move the elements. Operators
+with a `dim` argument are in `scatter_gather`.
 
-How the real one differs: loops per dtype over threads; `index_put_` with `accumulate=True` is
-serial there too, so that sums come out the same every time.
+How the real one differs: its loops run in threads, except for `index_put_` with `accumulate=True`:
+that is serial, so that sums are the same every time.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 
 def index(self: Tensor, indices: Sequence[Tensor | None], out: Tensor | None = None) -> Any:
-    """`self[indices]`, copied. Raises IndexError for indices out of range or shapes that do not
-    fit.
+    """A copy of `self[indices]`. Raises IndexError for indices out of range, and for shapes that do
+    not fit.
     """
     if not any(i is not None for i in indices):
         raise IndexError("at least one index must be provided")
@@ -58,7 +58,7 @@ def index(self: Tensor, indices: Sequence[Tensor | None], out: Tensor | None = N
     if out.numel():
         try:
             array(out)[...] = array(self)[wanted.key]
-        except IndexError:
+        except IndexError:  # numpy's message is another one
             raise wanted.range_error() from None
     return out
 
@@ -69,8 +69,8 @@ def index_put_(
     values: Tensor,
     accumulate: bool = False,
 ) -> Any:
-    """`self[indices] = values`, or `+=` with `accumulate`, which counts repeated indices as often
-    as they occur.
+    """`self[indices] = values`, or `+=` with `accumulate`, where repeated indices add as often as
+    they occur.
 
     Raises IndexError as `index` does, RuntimeError when `values` has another dtype or does not
     broadcast.
@@ -85,11 +85,13 @@ def _index_put_impl_(
     accumulate: bool = False,
     unsafe: bool = False,
 ) -> Any:
+    """`index_put_`; `unsafe`, which in PyTorch omits checks of the range, has no effect."""
     if len(indices) > self.dim():
         raise IndexError(
             f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})"
         )
     warn_if_expanded(self, "index_put_", "tensor[indices] = tensor")
+    # one value at the true positions of a mask: numpy fills them without listing the positions
     masked = None if accumulate or values.numel() != 1 else single_mask(self, indices)
     if masked is not None:
         first, mask = masked
@@ -100,7 +102,7 @@ def _index_put_impl_(
             array(values).item(), self.dtype
         )
         return self
-    if values.device is not self.device:  # one number, which `device_check` lets through
+    if values.device is not self.device:  # a 0-d tensor on the CPU, which `device_check` permits
         values = ops._to_copy(values, None, None, self.device, None, False, None)
     check_no_overlap(self, values, *indices)
     wanted = AdvancedIndex(self, indices)
@@ -113,12 +115,13 @@ def _index_put_impl_(
     try:
         if accumulate:
             with np.errstate(all="ignore"):
-                done = source.size >= settings.least and _added_by_machine_code(
+                added = source.size >= settings.least and _added_by_machine_code(
                     wanted, indices, values
                 )
-                if done is None:
+                # None: machine code found an index out of range
+                if added is None:
                     raise IndexError
-                if done:
+                if added:
                     pass
                 elif wanted.dims == [0]:
                     add_at(array(self), wanted.key[0], source)
@@ -137,7 +140,7 @@ def index_put(
     values: Tensor,
     accumulate: bool = False,
 ) -> Any:
-    """`index_put_` on a copy."""
+    """`index_put_` on a copy of `self`."""
     return _index_put_impl_(clone(self, None), indices, values, accumulate)
 
 
@@ -153,7 +156,7 @@ def masked_select(self: Tensor, mask: Tensor, out: Tensor | None = None) -> Any:
 
 
 def nonzero(self: Tensor, out: Tensor | None = None) -> Any:
-    """The positions of the elements that are not zero, one a row: shape (count, ndim), int64."""
+    """The positions of the elements that are not zero, one per row: (count, ndim), int64."""
     check_nonzero_out(out)
     a = snapshot(self)
     columns = np.nonzero(a) if a.ndim else ()
@@ -164,7 +167,9 @@ def nonzero(self: Tensor, out: Tensor | None = None) -> Any:
 
 
 def nonzero_static(self: Tensor, size: int, fill_value: int = -1, out: Tensor | None = None) -> Any:
-    """The first `size` rows of `nonzero`; if there are fewer, rows of `fill_value` follow."""
+    """The first `size` rows of `nonzero`, with rows of `fill_value` at the end if there are fewer.
+    Raises RuntimeError for a negative `size`.
+    """
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     check_nonzero_out(out, "nonzero_static")
@@ -176,8 +181,8 @@ def nonzero_static(self: Tensor, size: int, fill_value: int = -1, out: Tensor | 
 
 
 def nonzero_output(self: Tensor, count: int, out: Tensor | None) -> Any:
-    """The tensor that `nonzero` fills, (count, ndim). If it is new, each of its columns is
-    contiguous.
+    """The tensor (count, ndim) that `nonzero` fills. If it is new or resized, its strides are
+    (1, count), as PyTorch's are: each column is contiguous.
     """
     by_columns = geometry((count, self.dim()), (1, count), dt.int64, self.device)
     if out is None:
@@ -189,7 +194,9 @@ def nonzero_output(self: Tensor, count: int, out: Tensor | None) -> Any:
 
 
 def nonzero_numpy(self: Tensor) -> Any:
-    """`nonzero(as_tuple=True)`: the same positions, one tensor a dimension, ready to index with."""
+    """`nonzero(as_tuple=True)`: the positions as one tensor for each dimension, which can be used
+    as an index.
+    """
     return ops.unbind_int(ops.nonzero(ops.unsqueeze(self, 0) if not self.dim() else self), 1)
 
 
@@ -209,7 +216,9 @@ def index_output(wanted: AdvancedIndex, out: Tensor | None) -> Any:
 def _selected_by_machine_code(
     wanted: AdvancedIndex, indices: Sequence[Tensor | None], out: Tensor
 ) -> bool:
-    """Whether machine code took the slices that a single index tensor names."""
+    """Let machine code copy the slices that a single index tensor names to `out`. Returns whether
+    it did: there is no kernel for masks and for some dtypes.
+    """
     (index,) = (i for i in indices if i is not None)
     if index.dtype in MASKS:
         return False
@@ -221,8 +230,8 @@ def _selected_by_machine_code(
 def _added_by_machine_code(
     wanted: AdvancedIndex, indices: Sequence[Tensor | None], values: Tensor
 ) -> bool | None:
-    """Whether machine code added rows where a single index tensor says; None if an index was
-    wrong.
+    """Let machine code add `values` to the slices that a single index tensor names. Returns whether
+    it did, or None if an index was out of range.
     """
     tensors = [i for i in indices if i is not None]
     if (
@@ -237,19 +246,21 @@ def _added_by_machine_code(
     return index_add(wanted.source, wanted.dims[0], tensors[0], values, wraps=True)
 
 
-# What is checked before anything is read or written, on any device
+# Checks before anything is read or written, on any device
 
 
 def _check_values(wanted: AdvancedIndex, values: Tensor) -> None:
     """Raises RuntimeError for values of another dtype, or of a shape that does not broadcast to
-    that of the places.
+    that of `self[indices]`.
     """
-    self, theirs, ours = wanted.source, tuple(values.shape), tuple(wanted.shape)
-    padded = (1,) * (len(ours) - len(theirs)) + theirs
-    if len(theirs) > len(ours) or any(n not in (1, m) for n, m in zip(padded, ours)):
+    self, value_sizes, result_sizes = wanted.source, tuple(values.shape), tuple(wanted.shape)
+    padded = (1,) * (len(result_sizes) - len(value_sizes)) + value_sizes
+    if len(value_sizes) > len(result_sizes) or any(
+        n not in (1, m) for n, m in zip(padded, result_sizes)
+    ):
         raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(theirs)} cannot be broadcast to indexing "
-            f"result of shape {list(ours)}"
+            f"shape mismatch: value tensor of shape {list(value_sizes)} cannot be broadcast to "
+            f"indexing result of shape {list(result_sizes)}"
         )
     if values.dtype is not self.dtype:
         raise RuntimeError(
@@ -271,6 +282,7 @@ def check_masked_select(self: Tensor, mask: Tensor, out: Tensor | None) -> tuple
 
 
 def check_nonzero_out(out: Tensor | None, name: str = "nonzero") -> None:
+    """Raises RuntimeError for an `out` that is not int64."""
     if out is not None and out.dtype is not dt.int64:
         raise RuntimeError(
             f"{name}: Expected out tensor to have scalar type Long but got scalar "
@@ -279,8 +291,8 @@ def check_nonzero_out(out: Tensor | None, name: str = "nonzero") -> None:
 
 
 def single_mask(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[int, Tensor] | None:
-    """A lone mask among the indices, and its first dimension: one value where a mask says so needs
-    no positions.
+    """(first dimension, mask) if the only index is a mask, else None. Raises IndexError for a mask
+    of other sizes, RuntimeError for one that is not bool.
     """
     masks = [(d, i) for d, i in enumerate(indices) if i is not None]
     if len(masks) != 1 or masks[0][1].dtype not in MASKS:

@@ -1,9 +1,9 @@
 """Integrals by the trapezoidal rule (`aten/src/ATen/native/Integration.cpp`).
 
-Between two samples the function is taken to be a straight line: the area is the distance times the
-mean of both. The distance is `dx` everywhere, or that of the places `x`.
+Between two samples the function is assumed to be a straight line: the area is the distance times
+the mean of both. The distance is `dx` everywhere, or that of the coordinates `x`.
 
-How the real one differs: it does not; there, too, all is composed of other operators.
+How the real one differs: it is composed of the same operators, in C++.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def trapezoid_x(y: Tensor, x: Tensor, dim: int = -1) -> Any:
-    """The integral of the samples `y` along `dim`, taken at the places `x`: one for each sample, or
-    a tensor that broadcasts.
+    """The integral along `dim` of the samples `y` at the coordinates `x`: a vector with one for
+    each sample, or a tensor that broadcasts with `y`.
 
-    Raises RuntimeError for bools, and where places and samples do not fit.
+    Raises RuntimeError for bools, and where coordinates and samples do not fit.
     """
-    # wrapped for the error, too: PyTorch's names 0 where -1 was asked for
+    # wrapped before `_dimension` for its error, too: PyTorch's says 0 where -1 was passed
     d = _dimension(y, wrap_dim(dim, y.dim()))
     if not y.shape[d]:
         return y.new_zeros([*y.shape[:d], *y.shape[d + 1 :]])
@@ -35,16 +35,19 @@ def trapezoid_x(y: Tensor, x: Tensor, dim: int = -1) -> Any:
 
 
 def trapezoid_dx(y: Tensor, dx: Scalar = 1, dim: int = -1) -> Any:
-    """The integral along `dim` of samples at the distance `dx`."""
+    """The integral along `dim` of samples at distance `dx`. Raises RuntimeError for bools."""
     d = _dimension(y, dim)
     if not y.shape[d]:
         return y.new_zeros([*y.shape[:d], *y.shape[d + 1 :]])
     _check_not_bool("trapezoid", "`y`", y)
+    # each inner sample belongs to two trapezoids, the first and the last to one
     return ops.mul_Scalar(y.sum(d) - (y.select(d, 0) + y.select(d, -1)) * 0.5, dx)
 
 
 def cumulative_trapezoid_x(y: Tensor, x: Tensor, dim: int = -1) -> Any:
-    """The integrals from the first sample to each of the others, at the places `x`."""
+    """The integrals from the first sample to each of the others, for samples at the coordinates
+    `x`: one element less along `dim`. Raises as `trapezoid_x`.
+    """
     _check_not_bool("cumulative_trapezoid", "`x` or `y`", x, y)
     left, right = _neighbours(y, dim)
     d = wrap_dim(dim, y.dim())
@@ -53,7 +56,9 @@ def cumulative_trapezoid_x(y: Tensor, x: Tensor, dim: int = -1) -> Any:
 
 
 def cumulative_trapezoid_dx(y: Tensor, dx: Scalar = 1, dim: int = -1) -> Any:
-    """The integrals from the first sample to each of the others, at the distance `dx`."""
+    """The integrals from the first sample to each of the others, for samples at distance `dx`: one
+    element less along `dim`. Raises RuntimeError for bools.
+    """
     _check_not_bool("cumulative_trapezoid", "`y`", y)
     left, right = _neighbours(y, dim)
     return ((left + right) * (dx / 2.0)).cumsum(dim)
@@ -68,7 +73,9 @@ def _dimension(y: Tensor, dim: int) -> int:
 
 
 def _widths(name: str, y: Any, x: Any, d: int) -> Any:
-    """The distances of neighbouring places, in a shape that broadcasts with the samples."""
+    """The distances of neighbouring coordinates, in a shape that broadcasts with the samples.
+    Raises RuntimeError for bools, and unless a vector `x` has one coordinate for each sample.
+    """
     _check_not_bool(name, "`x` or `y`", x, y)
     if x.dim() == 1:
         if x.shape[0] != y.shape[d]:
@@ -81,10 +88,11 @@ def _widths(name: str, y: Any, x: Any, d: int) -> Any:
 
 
 def _neighbours(t: Tensor, d: int) -> tuple[Any, Any]:
-    """All but the last, and all but the first."""
+    """Views of all elements along `d` but the last, and of all but the first."""
     return ops.slice_Tensor(t, d, 0, -1, 1), ops.slice_Tensor(t, d, 1, None, 1)
 
 
 def _check_not_bool(name: str, what: str, *tensors: Any) -> None:
+    """Raises RuntimeError if one of the tensors is bool."""
     if any(t.dtype is dt.bool_ for t in tensors):
         raise RuntimeError(f"{name}: received a bool input for {what}, but bool is not supported")

@@ -1,10 +1,10 @@
-"""Putting tensors together: `cat` and `stack` (`aten/src/ATen/native/TensorShape.cpp`).
+"""Joining tensors: `cat` and `stack` (`aten/src/ATen/native/TensorShape.cpp`).
 
-The result has the dtype that all inputs promote to, and is channels-last in memory if all inputs
-are.
+The result has the dtype that all inputs promote to. That of `cat` is in channels_last memory order
+if all inputs are.
 
-How the real one differs: `cat` has loops of its own for inputs of one dtype that are contiguous,
-and runs over threads.
+How the real one differs: `cat` has a loop of its own for contiguous inputs of one dtype, and uses
+threads.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0, out: Tensor | None = None) -> Any:
-    """The tensors one after the other along `dim`. 1-d tensors without elements are skipped,
-    whatever the others look like.
+    """The tensors one after the other along `dim`. Tensors of shape (0,) are skipped, whatever the
+    number of dimensions of the others.
 
     Raises ValueError for an empty list, RuntimeError when the other sizes differ, TypeError when
     `out` cannot hold the dtype.
@@ -71,7 +71,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, out: Tensor | None = None) ->
             )
         if t._geometry.device is not CPU:
             on_gpu = True
-    if on_gpu:  # there `cat` has a kernel, which asks first whether all are on one device
+    if on_gpu:  # there `cat` has a kernel, which also checks that all are on one device
         rows = [unsqueeze(t, d) for t in tensors]
         return ops.cat(rows, d) if out is None else ops.cat_out(rows, d, out)
     out = _output(tensors, (*sizes[:d], len(tensors), *sizes[d:]), out)
@@ -88,9 +88,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, out: Tensor | None = None) ->
 def prepare_cat(
     tensors: Sequence[Tensor], dim: int, out: Tensor | None
 ) -> tuple[Any, list[Tensor], int]:
-    """The tensor to fill, what to fill it with, and the dimension; the errors are those of
-    `cat`.
-    """
+    """(the tensor to fill, the tensors to join, the dimension) of `cat`. Raises as `cat`."""
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for i, t in enumerate(tensors):
@@ -110,12 +108,14 @@ def prepare_cat(
 
 
 def _joined_by_machine_code(out: Tensor, tensors: Sequence[Tensor], dim: int) -> bool:
+    """Join with a compiled loop, where there is one. Returns whether it did."""
     from internals.aten.compiled.copying import join
 
     return join(out, tensors, dim)
 
 
 def _check_fits(first: Tensor, t: Tensor, dim: int, position: int) -> None:
+    """Raises RuntimeError unless `t` has the sizes of `first` in all dimensions but `dim`."""
     if t.dim() != first.dim():
         raise RuntimeError(
             f"Tensors must have same number of dimensions: got {first.dim()} and {t.dim()}"
@@ -131,7 +131,9 @@ def _check_fits(first: Tensor, t: Tensor, dim: int, position: int) -> None:
 def _output(
     tensors: Sequence[Tensor], sizes: Sequence[int], out: Tensor | None, channels_last: bool = False
 ) -> Any:
-    """A new tensor of the common dtype, or `out`, checked and resized."""
+    """A new tensor of the common dtype, or `out` after its checks, resized. Raises TypeError if
+    `out` cannot hold the common dtype, RuntimeError if it overlaps with an input.
+    """
     common = result_type(tensors)
     if out is None:
         strides = channels_last_strides(sizes) if channels_last else contiguous_strides(sizes)

@@ -5,13 +5,13 @@ A *segment* is what one `cudaMalloc` returned. It is cut into *blocks*, which kn
 block is handed out, or pending (given back, but a stream still works on it), or free. No two
 neighbours are both free: they are merged at once.
 
-A free block lies in a pool, in the list of the stream it belongs to, sorted by size and then by
-address. So the best fit, the smallest block that is large enough, is found by bisection, and among
-equals the lowest address is taken.
+A free block lies in a pool, in the list of its stream, sorted by size and then by address. So
+bisection finds the best fit, the smallest block that is large enough; among blocks of equal size it
+finds the lowest address.
 
 How the real one differs: the pool is one red-black tree (`std::set`) ordered by stream, size and
-address; here it is a sorted list for each stream, which is faster in Python up to some ten thousand
-blocks, since moving pointers in memory is what C does well.
+address. Here it is a sorted list for each stream. Inserting shifts the list's pointers, but in C:
+up to some ten thousand blocks that is faster than a tree in Python.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Block:
 
     `requested`: the bytes asked for; `stream`: the handle of the stream it belongs to; `uses`:
     other streams that work on it (`record_stream`); `events`: how many of their marks are
-    outstanding; `frames`: who allocated it; `segment_frames`: who was allocating when the segment
-    was made (the first block has it); `born`: how many searches its pool had seen when it was put
+    outstanding; `frames`: the stack that allocated it; `segment_frames`: the stack that allocated
+    the segment (in its first block); `born`: how many searches its pool had seen when it was put
     there.
     """
 
@@ -53,7 +53,7 @@ class Block:
         self.prev = self.next = self.uses = self.frames = self.segment_frames = None
 
     def is_split(self) -> bool:
-        """Whether it is only a part of its segment."""
+        """Whether it is only a part of its segment, and so cannot go back to the device."""
         return self.prev is not None or self.next is not None
 
     def is_free(self) -> bool:
@@ -68,7 +68,9 @@ Entry = tuple[int, int, Block]  # size, address, block
 
 
 class Pool:
-    """The free blocks of one kind: `is_small`, up to 1 MiB, or larger. `stats` are its counts."""
+    """The free blocks of one size class: up to 1 MiB (`is_small`), or larger. `stats` are its
+    counts.
+    """
 
     __slots__ = ("is_small", "free", "stats", "searches")
 
@@ -82,10 +84,12 @@ class Pool:
         entries = self.free.get(block.stream)
         if entries is None:
             entries = self.free[block.stream] = []
+        # no two blocks have the same address, so the blocks themselves are never compared
         insort(entries, (block.size, block.pointer, block))
 
     def remove(self, block: Block) -> None:
         entries = self.free[block.stream]
+        # a pair sorts directly before the triple that begins with it: bisection finds the entry
         del entries[bisect_left(entries, (block.size, block.pointer))]
 
     def blocks(self) -> Iterator[Block]:
@@ -96,8 +100,8 @@ class Pool:
 
 
 def split(block: Block, size: int) -> Block:
-    """Cut a block that is in no pool: it keeps the first `size` bytes, and the rest is returned, in
-    its pool.
+    """Cut a block that is in no pool: it keeps the first `size` bytes. The rest becomes a new block
+    that is put into the pool and returned.
     """
     rest = Block(block.pointer + size, block.size - size, block.stream, block.pool)
     rest.prev, rest.next = block, block.next
@@ -109,13 +113,15 @@ def split(block: Block, size: int) -> Block:
 
 
 def absorb_neighbours(block: Block) -> tuple[int, int]:
-    """Merge a block that is in no pool with free neighbours. Returns how many there were, and their
-    bytes.
+    """Merge a block that is in no pool with its free neighbours, which leave the pool. Returns
+    their number and their bytes.
     """
     count = nbytes = 0
     before, after = block.prev, block.next
+    # the conditions are those of `is_free`, written out for speed
     if before is not None and not before.allocated and before.events == 0 and before.uses is None:
         before.pool.remove(before)
+        # the block now begins where `before` did, and may have become the first of the segment
         block.pointer, block.prev, block.segment_frames = (
             before.pointer,
             before.prev,

@@ -5,22 +5,21 @@ DeviceCachingAllocator).
 
 1. Round the size up to a multiple of 512, and choose the pool: small up to 1 MiB, else large.
 2. Take the smallest free block of that pool and stream that is large enough.
-3. None? Ask the device for a segment: 2 MiB for the small pool, 20 MiB for requests below 10 MiB,
-   else what is needed, in multiples of 2 MiB. If the device has none, give cached segments back and
-   ask again (`reclaim`); then it is `OutOfMemoryError`.
-4. If the block is too large, hand out its front and keep the rest: always in the small pool, in the
-   large one if more than 1 MiB remains.
+3. If there is none, ask the device for a segment: 2 MiB for the small pool, 20 MiB for requests
+   below 10 MiB, else what is needed, in multiples of 2 MiB. If the device has no memory left, give
+   cached segments back and ask again (`reclaim`). If that fails too, raise `OutOfMemoryError`.
+4. If the block is too large, hand out its front and keep the rest: in the small pool if at least
+   512 bytes remain, in the large one if more than 1 MiB.
 
 `free(block)` puts the block back and merges it with free neighbours, unless other streams still use
-it (`events`). Nothing goes back to the device before somebody needs it or says `empty_cache`.
+it (`events`). Memory goes back to the device only at `empty_cache`, or when step 3 needs it.
 
-A block belongs to the stream it was allocated on, and is handed out only there again: work on one
-stream runs in order, so the new owner's work comes after the old one's, without waiting for
-anything.
+A block belongs to the stream it was allocated on, and is handed out again only there. Work on one
+stream runs in order, so the new owner's work comes after the old one's without any waiting.
 
-How the real one differs: expandable segments (virtual memory that grows in place), private pools
-for CUDA graphs and `MemPool`, memory shared between processes, callbacks that free memory before
-giving up, a hook for profilers.
+How the real one differs: it also has expandable segments (virtual memory that grows in place),
+private pools for CUDA graphs and `MemPool`, memory shared between processes, callbacks that free
+memory before giving up, and a hook for profilers.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class CachingAllocator(Allocator):
         self.stats = DeviceStats()
         self.small = Pool(True, self.stats.small_pool)
         self.large = Pool(False, self.stats.large_pool)
-        self.allocated: dict[int, Block] = {}  # blocks in the hands of the program, by address
+        self.allocated: dict[int, Block] = {}  # blocks that the program holds, by address
         self.pending: PendingEvents[Block] = PendingEvents(
             segments.record_event, self._completed, config.one_event_queue
         )
@@ -75,11 +74,11 @@ class CachingAllocator(Allocator):
         self.enabled = True  # else every allocation is a cudaMalloc
         self._guard = Guard()
         self._lock = self._guard.lock
-        self._give_back = self.free
+        self._give_back = self.free  # one object, so that `record_stream` can compare by `is`
         self.configure(config)
 
     def configure(self, config: AllocatorConfig) -> None:
-        """Follow other rules from now on."""
+        """Follow the rules of `config` from now on; blocks that exist stay as they are."""
         self.config = config
         self.pending.one_queue = config.one_event_queue
         self._rounds_plainly = config.rounds_plainly()
@@ -88,7 +87,9 @@ class CachingAllocator(Allocator):
     # Memory for tensors
 
     def allocate(self, nbytes: int) -> DataPtr:
-        """A block for `nbytes` bytes, on the current stream. Raises OutOfMemoryError."""
+        """A block for `nbytes` bytes that belongs to the current stream; no memory for 0 bytes.
+        Raises OutOfMemoryError.
+        """
         if 0 < nbytes < EXABYTE and self.enabled:
             block = self.malloc(nbytes, self.current_stream())
             return DataPtr(block.pointer, block, self._give_back, self.device)
@@ -102,10 +103,10 @@ class CachingAllocator(Allocator):
         return DataPtr(pointer, pointer, self.segments.free, self.device)
 
     def record_stream(self, data: DataPtr, stream: int, device: int | None = None) -> None:
-        """Work on another stream uses the memory: once given back, it must wait for that
-        (`Tensor.record_stream`).
+        """Note that work on `stream` uses the memory: after it is given back, it is free only when
+        that work is done (`Tensor.record_stream`).
 
-        Memory from elsewhere is ignored, and so is the stream that the block belongs to.
+        Does nothing for memory of another allocator, or if `stream` is the block's own.
         """
         block = data.context
         home = self.index if device is None else device
@@ -129,7 +130,7 @@ class CachingAllocator(Allocator):
         history = self.history
         frames = None if history is None else history.gather(STATE)
         guard = self._guard
-        with self._lock:
+        with self._lock:  # `with guard:`, written out: this runs for every tensor
             if guard.busy:
                 raise reentered()
             guard.busy = True
@@ -138,6 +139,7 @@ class CachingAllocator(Allocator):
                     self._free_deferred()
                 if self.pending.queues:
                     self.pending.process()
+                # add 511, clear the lowest nine bits: the next multiple of 512
                 size = (
                     (nbytes + 511) & ~511
                     if self._rounds_plainly
@@ -166,7 +168,7 @@ class CachingAllocator(Allocator):
         frames = None if history is None else history.gather(ALL)
         guard = self._guard
         with self._lock:
-            if guard.busy:
+            if guard.busy:  # a finalizer inside this very thread's `malloc` or `free`
                 guard.deferred.append(block)
                 return
             guard.busy = True
@@ -176,12 +178,15 @@ class CachingAllocator(Allocator):
                 guard.busy = False
 
     def _best_fit(self, pool: Pool, size: int, stream: int) -> Block | None:
-        """Take the smallest free block that is large enough out of its pool."""
+        """Take the smallest free block that is large enough out of its pool. None if there is none,
+        or if it may not be split down to `size`.
+        """
         if self.allowed != UNLIMITED and self.config.garbage_collection_threshold:
-            pool.searches += 1
+            pool.searches += 1  # the clock by which `collect_garbage` tells the age of blocks
         entries = pool.free.get(stream)
         if not entries:
             return None
+        # entries are (size, address, block): (size,) sorts before all of them with that size
         at = bisect_left(entries, (size,))
         if at == len(entries):
             return None
@@ -192,13 +197,19 @@ class CachingAllocator(Allocator):
         return block
 
     def _may_serve(self, block: Block, size: int) -> bool:
-        """Blocks that are never split are kept for requests of about their size."""
+        """Whether `block` may be handed out for `size` bytes, where `max_split_size` is set.
+
+        Blocks of that size or more are never split. So a smaller request must not take one, and a
+        large request takes one only if little of it would be wasted.
+        """
         if size < self.config.max_split_size:
             return block.size < self.config.max_split_size
         return block.size < size + self.config.max_non_split_rounding
 
     def _cut(self, block: Block, size: int) -> None:
-        """Leave `size` bytes of a block, and put the rest into the pool, if it is worth it."""
+        """Cut `block` down to `size` bytes and put the rest into the pool, if the rest is large
+        enough to be of use. Counts free parts of segments (`split`) either way.
+        """
         rest = block.size - size
         was_split = block.prev is not None or block.next is not None
         if block.pool.is_small:
@@ -207,18 +218,22 @@ class CachingAllocator(Allocator):
             cut = rest > self.config.small_size and size < self.config.max_split_size
         if cut:
             split(block, size)
+            # a part left the pool and a smaller one enters; or a whole one left, and a part enters
             block.pool.stats.change_split(*((0, -size) if was_split else (1, rest)))
         elif was_split:
             block.pool.stats.change_split(-1, -block.size)
 
     def _free(self, block: Block, frames: Frames | None) -> None:
+        """Make a block free, or pending if other streams still use it. The caller holds the lock.
+        Raises RuntimeError if the block is not in use.
+        """
         if self.allocated.get(block.pointer) is not block:
             raise RuntimeError(
                 f"invalid device pointer: {block.pointer:#x}: the block is not in use"
             )
         uses = block.uses
         if uses is not None:
-            # first of all: the device may refuse, and then nothing has happened
+            # first, as recording the events may fail: then nothing has changed yet
             self.pending.insert(block, uses)
             block.uses = None
         del self.allocated[block.pointer]
@@ -259,6 +274,7 @@ class CachingAllocator(Allocator):
         if block.prev is None and block.next is None:
             block.pool.insert(block)
             return
+        # free parts of segments: the merged ones are gone, and the result is one unless it is whole
         merged, merged_bytes = absorb_neighbours(block)
         block.pool.insert(block)
         still_split = block.prev is not None or block.next is not None
@@ -267,6 +283,7 @@ class CachingAllocator(Allocator):
         )
 
     def _free_deferred(self) -> None:
+        """Free the blocks that finalizers gave back while the allocator was busy."""
         deferred = self._guard.deferred
         while deferred:
             self._free(deferred.popleft(), None)
@@ -274,8 +291,10 @@ class CachingAllocator(Allocator):
     # Segments
 
     def _new_segment(self, pool: Pool, size: int, stream: int, frames: Frames | None) -> Block:
-        """A whole new segment as one block, which is in no pool. Gives cached memory back where
-        that helps.
+        """A new segment as one block that is in no pool, for a request of `size` bytes.
+
+        Tries again after giving back a few cached blocks, and once more after giving back all.
+        Raises OutOfMemoryError.
         """
         wanted = self.config.segment_size(size)
         if self.allowed != UNLIMITED and self.config.garbage_collection_threshold:
@@ -292,6 +311,9 @@ class CachingAllocator(Allocator):
         return block
 
     def _ask(self, pool: Pool, nbytes: int, stream: int, frames: Frames | None) -> Block | None:
+        """A segment of `nbytes` from the device; None if it has no room, or if that is more than
+        `allowed`.
+        """
         if self.stats.reserved.current + nbytes > self.allowed:
             return None
         try:
@@ -308,8 +330,8 @@ class CachingAllocator(Allocator):
         return block
 
     def release(self, block: Block, frames: Frames | None = None) -> None:
-        """Give a segment that is one free block back to the device. It stays where it is if the
-        device refuses.
+        """Give a segment that is one free block back to the device. If that fails, the block stays
+        in its pool.
         """
         if self.history is not None:
             self.history.record(
@@ -328,6 +350,7 @@ class CachingAllocator(Allocator):
     def _out_of_memory(
         self, wanted: int, size: int, stream: int, frames: Frames | None
     ) -> OutOfMemoryError:
+        """The error for a segment of `wanted` bytes that could not be had for a block of `size`."""
         free, total = self.segments.memory_info()
         if self.history is not None:
             self.history.record("oom", free, size, stream, frames)
@@ -354,7 +377,7 @@ class CachingAllocator(Allocator):
             reclaim.release_cached(self, frames)
 
     def set_memory_fraction(self, fraction: float) -> None:
-        """Have at most this part of the device's memory."""
+        """Allow segments of at most this fraction of the device's memory in total."""
         _, total = self.segments.memory_info()
         self.allowed = int(fraction * total)
 
@@ -364,20 +387,20 @@ class CachingAllocator(Allocator):
     # Memory by address (`caching_allocator_alloc`)
 
     def raw_alloc(self, nbytes: int, stream: int) -> int:
-        """The address of a block; 0 for 0 bytes."""
+        """The address of a new block; 0 for 0 bytes. Raises OutOfMemoryError."""
         return self.malloc(nbytes, stream).pointer if nbytes else 0
 
     def raw_delete(self, pointer: int) -> None:
-        """Give the block at an address back. Raises RuntimeError if there is none in use."""
+        """Free the block at an address. Raises RuntimeError if none is in use there."""
         block = self.allocated.get(pointer)
         if block is None:
             raise RuntimeError(f"invalid device pointer: {pointer:#x}")
         self.free(block)
 
-    # What can be seen
+    # Statistics, snapshots and history
 
     def memory_stats(self) -> dict[str, Any]:
-        """The counts, nested, as `torch.cuda.memory_stats_as_nested_dict`."""
+        """The counts as nested dicts, those of `torch.cuda.memory_stats_as_nested_dict`."""
         with self._guard:
             self._free_deferred()
             return self.stats.nested(self.config.max_split_size)
@@ -397,7 +420,9 @@ class CachingAllocator(Allocator):
             return snapshot.segments(self)
 
     def trace(self) -> list[dict[str, Any]]:
-        """What was written down since `record_history`, in PyTorch's schema."""
+        """The recorded entries, oldest first, in PyTorch's schema; none without
+        `record_history`.
+        """
         with self._guard:
             return [] if self.history is None else self.history.trace()
 
@@ -410,8 +435,8 @@ class CachingAllocator(Allocator):
         clear: bool = False,
         skipped: Collection[str] = (),
     ) -> None:
-        """Start writing down what happens (`history`), or stop and forget it. What was written
-        before is kept unless `clear`.
+        """Start recording what the allocator does (`history`), or stop and drop the entries.
+        Starting again keeps earlier entries unless `clear`.
         """
         with self._guard:
             before, self.history = self.history, None

@@ -1,19 +1,18 @@
 """The constants of the allocators, and the options that change them (`c10/core/AllocatorConfig.h`,
 `AllocatorConfig.cpp`).
 
-The algorithm is one; what makes it "today's" or "1.0.1's" is a row of numbers. `TODAY` and `V1_0_1`
-are those rows. `parse` reads the text of `PYTORCH_CUDA_ALLOC_CONF` (or `PYTORCH_ALLOC_CONF`), such
-as
+There is one algorithm; a row of numbers makes it the one of today (`TODAY`) or of PyTorch 1.0.1
+(`V1_0_1`). `parse` reads the text of `PYTORCH_CUDA_ALLOC_CONF` (or `PYTORCH_ALLOC_CONF`), such as
 
-    max_split_size_mb:128,garbage_collection_threshold:0.8,roundup_power2_divisions:[256:1,512:2,1024:4,>:8]
+    max_split_size_mb:128,roundup_power2_divisions:[256:1,512:2,>:8]
 
 into another row. Errors are of PyTorch's types and, for values out of range, have its texts.
 
 How the real one differs: its settings are atomics read at every call, so they can change while the
-allocator runs; it knows the backend `cudaMallocAsync`, which is refused here, and expandable
-segments: asked for here, there is a warning, which is what it does on a platform without them; and
-what is malformed fails an internal assertion there ("Index out of bounds in ConfigTokenizer"),
-where this one says what is missing.
+allocator runs. It has the backend `cudaMallocAsync`, which is refused here, and expandable
+segments; asking for those here gives the warning that it gives on platforms without them. Malformed
+text fails an internal assertion there ("Index out of bounds in ConfigTokenizer"); here the error
+says what is missing.
 """
 
 from __future__ import annotations
@@ -25,7 +24,8 @@ from dataclasses import dataclass, replace
 
 KIB, MIB = 1 << 10, 1 << 20
 UNLIMITED = (1 << 64) - 1
-# one for each power of two from 1 MiB (and all below) to 64 GiB (and all above)
+# one interval for each power of two from 1 MiB; the first also holds all smaller sizes, the last
+# (32 GiB) all larger ones
 DIVISION_INTERVALS = 16
 
 
@@ -33,11 +33,11 @@ DIVISION_INTERVALS = 16
 class AllocatorConfig:
     """One row of constants. Sizes are bytes.
 
-    `release`: whose rules these are, which the text of the out-of-memory error follows too.
-    `round_small`: blocks are multiples of it; `coarse_from`, `round_coarse`: sizes from here on are
-    multiples of that. `small_size`: the largest request that goes to the pool of small blocks.
-    `small_buffer`: what that pool asks the device for. Larger requests below `min_large_alloc` ask
-    for `large_buffer`, and those above for a multiple of `round_large`.
+    `release`: the version of PyTorch with these rules; it also chooses the text of the
+    out-of-memory error. `round_small`: block sizes are multiples of it; from `coarse_from` on, of
+    `round_coarse`. `small_size`: the largest request that goes to the pool of small blocks.
+    `small_buffer`: the size of that pool's segments. Larger requests below `min_large_alloc` get a
+    segment of `large_buffer`, and those above a multiple of `round_large`.
     """
 
     release: str = "2.13"
@@ -49,7 +49,7 @@ class AllocatorConfig:
     large_buffer: int = 20 * MIB
     min_large_alloc: int = 10 * MIB
     round_large: int = 2 * MIB
-    # 1.0.1 had one queue for all streams, so a slow stream held up the others
+    # 1.0.1 had one queue of events for all streams, so a slow stream held up the others
     one_event_queue: bool = False
     # Options
     max_split_size: int = UNLIMITED
@@ -77,16 +77,14 @@ class AllocatorConfig:
         return self.coarse_from == UNLIMITED and not any(self.roundup_power2_divisions)
 
     def divisions_for(self, nbytes: int) -> int:
-        """The entry of `roundup_power2_divisions` for a size: that of the power of two below it,
-        counted from 1 MiB.
+        """The entry of `roundup_power2_divisions` for a size: that of the largest power of two that
+        is not above it, counted from 1 MiB.
         """
-        interval = max(0, nbytes.bit_length() - 21)
+        interval = max(0, nbytes.bit_length() - 21)  # 1 MiB is 1 << 20, which has 21 bits
         return self.roundup_power2_divisions[min(interval, DIVISION_INTERVALS - 1)]
 
     def segment_size(self, size: int) -> int:
-        """How much to ask the device for when a block of `size` bytes is needed and none is
-        free.
-        """
+        """How many bytes to ask the device for when no free block has `size` bytes."""
         if size <= self.small_size:
             return self.small_buffer
         if size < self.min_large_alloc:
@@ -108,23 +106,27 @@ V1_0_1 = AllocatorConfig(
 
 
 def round_up(n: int, step: int) -> int:
+    """The smallest multiple of `step` that is not below `n`."""
     return (n + step - 1) // step * step
 
 
 def round_up_power2_division(nbytes: int, divisions: int) -> int:
-    """The next of the steps that divide the space between two powers of two into `divisions` parts.
+    """`nbytes` rounded up to one of the steps that divide the space between two powers of two into
+    `divisions` equal parts.
 
-    Example: 1200 with 4 divisions: 1024, 1280, 1536 and 1792 are the steps, so 1280.
+    Example: 1200 lies between 1024 and 2048. With 4 divisions the steps there are 1024, 1280, 1536
+    and 1792, so the result is 1280.
     """
+    # floor: the largest power of two that is not above `nbytes`
     floor = 1 << (nbytes.bit_length() - 1)
     if nbytes <= 4 or divisions <= 1 or nbytes == floor:
         return nbytes
-    step = floor >> (divisions.bit_length() - 1)
+    step = floor >> (divisions.bit_length() - 1)  # floor / divisions, a power of two
     return round_up(nbytes, step) if step else floor << 1
 
 
 def from_environment() -> AllocatorConfig:
-    """`TODAY`, changed by what the environment says. Raises what `parse` raises."""
+    """`TODAY` with the options in the environment. Raises ValueError, as `parse` does."""
     text = os.environ.get("PYTORCH_CUDA_ALLOC_CONF")
     return parse(os.environ.get("PYTORCH_ALLOC_CONF", "") if text is None else text)
 
@@ -145,6 +147,7 @@ Value = str | list[tuple[str, str]]
 
 
 def _apply(config: AllocatorConfig, key: str, value: Value, options: _Options) -> AllocatorConfig:
+    """`config` with the option `key` set to `value`. Raises ValueError, as `parse` does."""
     if key == "roundup_power2_divisions":
         return replace(config, roundup_power2_divisions=_divisions(value, options))
     if not isinstance(value, str):
@@ -153,7 +156,7 @@ def _apply(config: AllocatorConfig, key: str, value: Value, options: _Options) -
         return replace(config, max_split_size=_megabytes(key, value, config.large_buffer))
     if key == "max_non_split_rounding_mb":
         return replace(config, max_non_split_rounding=_megabytes(key, value, config.large_buffer))
-    if key == "large_segment_size_mb":
+    if key == "large_segment_size_mb":  # segments for requests of up to 10 MB must be larger
         size = _number(key, value) * MIB
         if size <= config.min_large_alloc:
             raise ValueError("CachingAllocator option large_segment_size_mb must be > 10 MB")
@@ -164,7 +167,7 @@ def _apply(config: AllocatorConfig, key: str, value: Value, options: _Options) -
         return replace(config, pinned_max_round_threshold=_number(key, value) * MIB)
     if key == "pinned_max_cached_size_mb":
         return replace(config, pinned_max_cached_size=_number(key, value) * MIB)
-    if key == "expandable_segments":
+    if key == "expandable_segments":  # accepted, but without effect
         if options.boolean(value):
             warnings.warn(
                 "expandable_segments not supported on this platform: they need the virtual memory "
@@ -186,7 +189,10 @@ def _apply(config: AllocatorConfig, key: str, value: Value, options: _Options) -
 
 
 class _Options:
-    """The pairs of a settings text, one after the other."""
+    """A tokenizer: reads the pairs `key:value` of a settings text, one after the other.
+
+    `at` is the number of the next token. A token is one of `, : [ ]` or the text between them.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -194,11 +200,13 @@ class _Options:
         self.at = 0
 
     def more(self) -> bool:
+        """Whether another pair follows. Skips commas."""
         while self.at < len(self.tokens) and self.tokens[self.at] == ",":
             self.at += 1
         return self.at < len(self.tokens)
 
     def next(self) -> tuple[str, Value]:
+        """The next key and its value, which is a list where the text has `[...]`."""
         key = self.take("a name")
         self.expect(":")
         if self.at < len(self.tokens) and self.tokens[self.at] == "[":
@@ -206,8 +214,9 @@ class _Options:
         return key, self.take("a value")
 
     def list(self) -> list[tuple[str, str]]:
+        """The pairs of `[size:number,size:number]`."""
         self.expect("[")
-        pairs: list[tuple[str, str]] = []
+        pairs: list[tuple[str, str]] = []  # (size, number)
         if self.at < len(self.tokens) and self.tokens[self.at] == "]":
             self.at += 1
             return pairs
@@ -219,6 +228,9 @@ class _Options:
                 return pairs
 
     def take(self, what: str, punctuation: bool = False) -> str:
+        """The next token, which must be a text, or `,` or `]` with `punctuation`. Raises ValueError
+        that names `what` was expected.
+        """
         token = self.tokens[self.at] if self.at < len(self.tokens) else ""
         if (token in (",", "]")) != punctuation or token in ("", ":", "["):
             found = f"got '{token}'" if token else "it ends there"
@@ -230,6 +242,7 @@ class _Options:
         return token
 
     def expect(self, mark: str) -> None:
+        """Skip the token `mark`. Raises ValueError if another one comes."""
         if self.at >= len(self.tokens) or self.tokens[self.at] != mark:
             raise ValueError(
                 f"allocator settings {self.text!r}: expected '{mark}' after "
@@ -238,6 +251,9 @@ class _Options:
         self.at += 1
 
     def boolean(self, value: str) -> bool:
+        """The meaning of `value`, which was the last token. Raises ValueError for anything but True
+        and False.
+        """
         if value not in ("True", "False"):
             raise ValueError(
                 f"Expected 'True' or 'False' at index {self.at - 1} in ConfigTokenizer but got "
@@ -253,6 +269,7 @@ def _number(key: str, value: str) -> int:
 
 
 def _megabytes(key: str, value: str, at_least: int) -> int:
+    """A number of MiB in bytes. Raises ValueError for fewer than `at_least` bytes."""
     size = _number(key, value)
     if size * MIB < at_least:
         raise ValueError(f"CachingAllocator option {key} too small, must be >= {at_least // MIB}")
@@ -260,6 +277,7 @@ def _megabytes(key: str, value: str, at_least: int) -> int:
 
 
 def _threshold(value: str) -> float:
+    """A fraction of the memory. Raises ValueError unless it lies between 0 and 1."""
     try:
         threshold = float(value)
     except ValueError:
@@ -270,10 +288,11 @@ def _threshold(value: str) -> float:
 
 
 def _divisions(value: Value, options: _Options) -> tuple[int, ...]:
-    """One number for all sizes, or a list of `size in MiB:number` pairs.
+    """The divisions of each interval, from one number for all sizes, or from a list of pairs `size
+    in MiB:number`.
 
-    The first size stands for itself and all smaller ones, `>` for all that are larger than the
-    last, every other for itself.
+    The first size of a list stands for its interval and all smaller ones, `>` for all larger than
+    the one before it, every other size for its own interval only.
     """
     if isinstance(value, str):
         number = _number("roundup_power2_divisions", value)
@@ -281,7 +300,7 @@ def _divisions(value: Value, options: _Options) -> tuple[int, ...]:
             raise ValueError("For roundups, the divisions has to be power of 2 ")
         return (number,) * DIVISION_INTERVALS
     result = [0] * DIVISION_INTERVALS
-    last = None  # the interval named before
+    last = None  # the interval of the pair before
     for size, text in value:
         number = _number("roundup_power2_divisions", text)
         if number and not _is_power_of_two(number):
@@ -304,4 +323,4 @@ def _divisions(value: Value, options: _Options) -> tuple[int, ...]:
 
 
 def _is_power_of_two(n: int) -> bool:
-    return n > 0 and n & (n - 1) == 0
+    return n > 0 and n & (n - 1) == 0  # n & (n - 1) clears the lowest bit that is set

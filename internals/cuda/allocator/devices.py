@@ -1,9 +1,9 @@
-"""The allocator of each device, and the one of page-locked memory (`NativeCachingAllocator`,
+"""The allocator of each device, and the allocator of page-locked memory (`NativeCachingAllocator`,
 `getHostAllocator`).
 
-They are made when somebody first asks, over the driver in use then, with the options of the
-environment. With PYTORCH_NO_CUDA_MEMORY_CACHING in it nothing is cached: slow, and the way to let
-compute-sanitizer see every allocation.
+Each is made when it is first asked for, over the driver in use then, with the options of the
+environment. If PYTORCH_NO_CUDA_MEMORY_CACHING is set there, nothing is cached: that is slow, but
+compute-sanitizer then sees every allocation.
 
 How the real one differs: all of them are made when CUDA is initialised, and live until the process
 ends.
@@ -24,15 +24,15 @@ from .config import AllocatorConfig, from_environment
 from .pinned import PinnedAllocator
 from .segments import DriverSegments, HostSegments
 
-_lock = threading.Lock()
+_lock = threading.Lock()  # held while an allocator is made
 _allocators: dict[int, CachingAllocator] = {}
 _pinned: PinnedAllocator | None = None
 _config: AllocatorConfig | None = None
 
 
 def allocator_for(index: int) -> CachingAllocator:
-    """The allocator that new memory of device `index` comes from. Raises CudaError for a device
-    that is not there.
+    """The allocator that new memory of device `index` comes from, made if need be. Raises CudaError
+    if there is no such device.
     """
     return _allocators.get(index) or _make(index)
 
@@ -43,20 +43,18 @@ def pinned_allocator() -> PinnedAllocator:
     if _pinned is None:
         driver = backend.driver()
         with _lock:
-            if _pinned is None:
+            if _pinned is None:  # another thread may have made it while this one waited
                 _pinned = PinnedAllocator(HostSegments(driver), config())
     return _pinned
 
 
 def existing() -> dict[int, CachingAllocator]:
-    """The allocators that are there already, by device."""
+    """The allocators made so far, by device."""
     return dict(sorted(_allocators.items()))
 
 
 def config() -> AllocatorConfig:
-    """The rules for allocators to come: those of the environment, unless `set_config` was
-    called.
-    """
+    """The rules for new allocators: those of the environment, unless `set_config` was called."""
     global _config
     if _config is None:
         _config = from_environment()
@@ -64,7 +62,7 @@ def config() -> AllocatorConfig:
 
 
 def set_config(config: AllocatorConfig) -> None:
-    """Let all allocators, those that are there and those to come, follow `config`."""
+    """Let all allocators follow `config`, those made so far and new ones."""
     global _config
     _config = config
     for allocator in existing().values():
@@ -75,8 +73,8 @@ def set_config(config: AllocatorConfig) -> None:
 
 @contextmanager
 def use_allocator(allocator: CachingAllocator) -> Iterator[CachingAllocator]:
-    """Let new memory of its device come from `allocator` inside the block; what was handed out goes
-    back where it came from.
+    """Let new memory of its device come from `allocator` inside the block. Memory goes back to the
+    allocator it came from, at any time.
     """
     index = allocator.index
     before = allocator_for(index)
@@ -89,6 +87,7 @@ def use_allocator(allocator: CachingAllocator) -> Iterator[CachingAllocator]:
 
 
 def _make(index: int) -> CachingAllocator:
+    """Make the allocator of a device, unless another thread has made it meanwhile."""
     backend.check_index(index)
     driver = backend.driver()
     with _lock:
@@ -101,8 +100,8 @@ def _make(index: int) -> CachingAllocator:
 
 
 def _forget() -> None:
-    """Another driver took over: what is still out goes back to the old allocators, and new memory
-    comes from new ones.
+    """Drop all allocators, since another driver took over. Tensors hold on to the old ones, to
+    which their memory goes back; new memory comes from new ones.
     """
     global _pinned
     _allocators.clear()

@@ -1,8 +1,8 @@
-"""Out of memory: the error and its texts (`c10/cuda/CUDACachingAllocator.cpp`,
+"""The out-of-memory error and its texts (`c10/cuda/CUDACachingAllocator.cpp`,
 `c10/util/Exception.h`).
 
 How the real one differs: it asks NVML which processes use the device and says so ("Process 4711 has
-3.00 GiB memory in use."); its advice is to set expandable_segments, which exist there.
+3.00 GiB memory in use."). Its advice to set expandable_segments, kept here, works only there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from .config import UNLIMITED
 
-EXABYTE = 1 << 60
+EXABYTE = 1 << 60  # requests from here on are refused before the device is asked
 
 ADVICE = (
     " If reserved but unallocated memory is large try setting "
@@ -25,12 +25,17 @@ class OutOfMemoryError(RuntimeError):
     """There is no memory left on the device, even after everything cached was given back."""
 
 
-OutOfMemoryError.__module__ = "internals"
+OutOfMemoryError.__module__ = "internals"  # so that tracebacks say internals.OutOfMemoryError
 
 
 @dataclass(frozen=True)
 class Shortage:
-    """What is known when memory could not be had. All are bytes but `device`, the index."""
+    """The state of a device that could not give `wanted` bytes. All are bytes but `device`, its
+    index.
+
+    `free` and `total` are the device's; `reserved` is in segments, of which `allocated` is handed
+    out; `allowed` limits `reserved`.
+    """
 
     device: int
     wanted: int
@@ -44,6 +49,7 @@ class Shortage:
         return OutOfMemoryError(self.text_1_0_1() if release == "1.0.1" else self.text())
 
     def text(self) -> str:
+        """Today's text of the error."""
         allowed = "" if self.allowed == UNLIMITED else f"{format_size(self.allowed)} allowed; "
         return (
             f"CUDA out of memory. Tried to allocate {format_size(self.wanted)}. GPU {self.device} "
@@ -54,6 +60,7 @@ class Shortage:
         )
 
     def text_1_0_1(self) -> str:
+        """The text in PyTorch 1.0.1."""
         return (
             f"CUDA out of memory. Tried to allocate {format_size(self.wanted)} (GPU {self.device}; "
             f"{format_size(self.total)} total capacity; {format_size(self.allocated)} already "
@@ -63,8 +70,8 @@ class Shortage:
 
 
 def format_size(nbytes: int) -> str:
-    """Bytes as these texts have them: two decimals, and a unit is left only when it is passed (1
-    MiB is "1024.00 KiB").
+    """Bytes with a unit and two decimals. The next unit is for more than one of it, so 1 MiB is
+    "1024.00 KiB".
     """
     if nbytes <= 1 << 10:
         return f"{nbytes} bytes"

@@ -1,13 +1,13 @@
-"""One lock around an allocator that finalizers may enter (`std::recursive_mutex` in
+"""A lock around an allocator that finalizers may enter (`std::recursive_mutex` in
 `CUDACachingAllocator.cpp`).
 
 A tensor that dies gives its memory back, and in Python it may die at any moment: the garbage
-collector runs when some list or dict is made, and that may be one the allocator itself is just
-making. A plain lock would then wait for itself; a recursive one would let `free` change the pools
-in the middle of `malloc`. So whoever holds the lock is also `busy`, and a `free` that finds its own
-thread busy leaves the block in `deferred`, for the next call to finish.
+collector may run whenever an object is made, also by the allocator itself. A plain lock would then
+wait for itself forever; a recursive one would let `free` change the pools in the middle of
+`malloc`. So the thread that holds the lock also sets `busy`, and a `free` that finds its own thread
+busy appends the block to `deferred`, for the next call to free.
 
-How the real one differs: C++ destructors run where the compiler put them, and never inside the
+How the real one differs: C++ destructors run where the compiler put them, never inside the
 allocator.
 """
 
@@ -19,14 +19,14 @@ from typing import Any
 
 
 class Guard:
-    """`with guard:` is alone with the allocator. Entering it twice from one thread raises
-    RuntimeError.
+    """`with guard:` keeps other threads out of the allocator. Entering it twice from one thread
+    raises RuntimeError.
     """
 
     __slots__ = ("lock", "busy", "deferred")
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = threading.RLock()  # recursive, so that the same thread gets to look at `busy`
         self.busy = False
         self.deferred: deque[Any] = deque()
 
@@ -44,6 +44,7 @@ class Guard:
 
 
 def reentered() -> RuntimeError:
+    """The error for a call that cannot be deferred, inside another one of the same thread."""
     return RuntimeError(
         "the CUDA allocator was entered while it was working: a finalizer (__del__, a weakref "
         "callback) that ran inside it tried to allocate or to look at memory"

@@ -1,11 +1,11 @@
-"""Who allocated what, when (`torch/csrc/cuda/memory_snapshot.cpp`;
-`torch.cuda.memory._record_memory_history`).
+"""A record of what was allocated when, and by which stack of calls
+(`torch/csrc/cuda/memory_snapshot.cpp`; `torch.cuda.memory._record_memory_history`).
 
 While it is switched on, the allocator keeps the Python stack with each block (the *context*) and
-writes down each thing it does. An entry costs a few microseconds: the stack is kept as code objects
-and line numbers, and becomes text only when somebody looks.
+writes an entry for everything it does. An entry costs a few microseconds: the stack is kept as code
+objects and line numbers, and becomes text only when you ask for it.
 
-`stacks="python"` leaves out the floors of this package that are C++ in PyTorch, so the traceback
+`stacks="python"` leaves out the folders of this package that are C++ in PyTorch, so the traceback
 reads as it would there; "all" shows them too, as PyTorch then shows its C++ frames.
 
 How the real one differs: the frames are gathered by `CapturedTraceback`, which also unwinds C++ and
@@ -22,7 +22,7 @@ from collections.abc import Collection
 from types import CodeType
 from typing import Any
 
-# Which stacks are kept: none; of live blocks; also of entries "alloc"; also of entries "free".
+# Which stacks are kept: none; those of live blocks; also those of entries; also those of `free`.
 NEVER, STATE, ALLOC, ALL = range(4)
 CONTEXTS = {None: NEVER, "state": STATE, "alloc": ALLOC, "all": ALL}
 ACTIONS = (
@@ -41,16 +41,16 @@ Entry = tuple[str, int, int, int, int, Frames | None, str]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_NATIVE_FLOORS = ("_generated", "aten", "autograd", "core", "cuda")
-# of those directly in the package, the ones that are Python in PyTorch
+_NATIVE_FOLDERS = ("_generated", "aten", "autograd", "core", "cuda")
+# the modules directly in the package that are Python in PyTorch
 _PYTHON_MODULES = ("functional.py",)
 
 metadata = ""  # goes into every entry: see torch.cuda.memory._set_memory_metadata
 
 
 class History:
-    """What is written down: at most `max_entries` entries, of which the oldest go first, and stacks
-    as `context` says.
+    """The entries so far, at most `max_entries`: then the oldest are dropped. `context` says which
+    stacks are kept, `skipped` which actions get no entry.
     """
 
     __slots__ = ("entries", "level", "python_only", "skipped")
@@ -66,12 +66,13 @@ class History:
         self.level, self.python_only, self.skipped = context, python_only, frozenset(skipped)
 
     def gather(self, level: int) -> Frames | None:
-        """The stack of whoever called the allocator, if stacks of this level are kept. The
-        innermost frame comes first.
+        """The stack that called the allocator, innermost frame first; None if stacks of this level
+        are not kept.
         """
         if self.level < level:
             return None
         frame = sys._getframe(1)
+        # the allocator's own frames are left out
         while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
             frame = frame.f_back
         found = []
@@ -83,7 +84,7 @@ class History:
     def record(
         self, action: str, address: int, size: int, stream: int, frames: Frames | None
     ) -> None:
-        """Write an entry. `address` is the number of free bytes for "oom", and 0 for "snapshot"."""
+        """Append an entry. For "oom" `address` is the number of free bytes, for "snapshot" 0."""
         if action not in self.skipped:
             kept = frames if self.level >= ALLOC else None
             self.entries.append(
@@ -116,6 +117,9 @@ class History:
 
 
 def format_frames(frames: Frames | None, python_only: bool = False) -> list[dict[str, Any]]:
+    """Frames as dicts of `filename`, `line` and `name`; `python_only` leaves out those that are C++
+    in PyTorch.
+    """
     return [
         {"filename": code.co_filename, "line": line, "name": code.co_name}
         for code, line in frames or ()
@@ -124,8 +128,8 @@ def format_frames(frames: Frames | None, python_only: bool = False) -> list[dict
 
 
 def _is_native(filename: str) -> bool:
-    """Whether what this file does is done by C++ in PyTorch."""
+    """Whether the counterpart of this file in PyTorch is C++."""
     if not filename.startswith(_PACKAGE):
         return False
-    floor, separator, _ = filename[len(_PACKAGE) :].partition(os.sep)
-    return floor in _NATIVE_FLOORS if separator else floor not in _PYTHON_MODULES
+    folder, separator, _ = filename[len(_PACKAGE) :].partition(os.sep)
+    return folder in _NATIVE_FOLDERS if separator else folder not in _PYTHON_MODULES

@@ -1,21 +1,21 @@
 """The allocator of page-locked ("pinned") host memory
 (`aten/src/ATen/core/CachingHostAllocator.h`).
 
-The copy engines of a GPU can reach host memory by themselves only if the operating system has
-promised not to move it. Such memory comes from `cudaHostAlloc`, which is slow, so blocks are kept:
-sizes are rounded up to a power of two, and there is a list of free blocks for each. Blocks are
+The copy engines of a GPU can access host memory by themselves only if the operating system has
+promised not to move it. Such memory comes from `cudaHostAlloc`, which is slow, so blocks are kept.
+Sizes are rounded up to a power of two; a free block serves only requests of its own size, and is
 never split.
 
-An asynchronous copy is still reading or writing when the call returns. So it notes its stream with
-the block (`record_event`), and a block that comes back is free only when the copies of all these
-streams are over.
+An asynchronous copy is still reading or writing when the call returns. So its stream is noted with
+the block (`record_event`), and a block that is given back is free only when the copies on all these
+streams are done.
 
 By the rules of 1.0.1 sizes were not rounded, and the smallest free block that is large enough was
 taken, however large.
 
-How the real one differs: it has a lock for each list, can wait for events in a thread of its own,
-and can cut small blocks from a reserved segment. Its peaks of active memory are sums of peaks of
-the lists, hence too high; here they are exact.
+How the real one differs: it has a list and a lock for each size, can wait for events in a thread of
+its own, and can cut small blocks from a reserved segment. Its peak of active memory is the sum of
+the peaks of the lists, hence too high; here it is exact.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from .stats import Stat
 
 
 class HostBlock:
-    """A piece of page-locked memory. `uses`: streams whose copies touch it; `events`: how many of
-    their marks are outstanding.
+    """A block of page-locked memory. `uses`: streams with copies from or to it; `events`: how many
+    of their marks are outstanding.
     """
 
     __slots__ = ("pointer", "size", "allocated", "uses", "events")
@@ -57,17 +57,17 @@ class PinnedAllocator(Allocator):
     def __init__(self, segments: Segments, config: AllocatorConfig = TODAY) -> None:
         self.segments, self.config = segments, config
         self.blocks: dict[int, HostBlock] = {}  # by address
-        self.free_blocks: list[tuple[int, int, HostBlock]] = []  # size, number, block; sorted
+        self.free_blocks: list[tuple[int, int, HostBlock]] = []  # (size, order, block), sorted
         self.pending: PendingEvents[HostBlock] = PendingEvents(
             segments.record_event, self._make_free, one_queue=True
         )
         self.stats = HostStats()
-        self._returns = 0  # among blocks of one size, the one that came back last is taken first
+        self._returns = 0  # blocks given back so far: it orders free blocks of one size
         self._guard = Guard()
 
     def allocate(self, nbytes: int) -> DataPtr:
-        """Page-locked memory for `nbytes` bytes. Raises what the driver raises when there is no
-        more.
+        """Page-locked memory for `nbytes` bytes. Raises the driver's error when there is none
+        left.
         """
         if nbytes < 0:
             raise RuntimeError(f"{self.name}: can't allocate {nbytes} bytes: the size is negative")
@@ -84,19 +84,20 @@ class PinnedAllocator(Allocator):
             return DataPtr(block.pointer, block, self.free, CPU)
 
     def free(self, block: HostBlock) -> None:
-        """Take a block back; it is free when the copies that use it are over. Raises RuntimeError
+        """Take a block back; it is free once the copies that use it are done. Raises RuntimeError
         if it is not in use.
         """
         with self._guard.lock:
             self._guard.deferred.append(block)
-            if not self._guard.busy:
+            if not self._guard.busy:  # else a finalizer runs inside another call
                 with self._guard:
                     self._free_deferred()
 
     def record_event(self, data: DataPtr | int, device: int, stream: int) -> bool:
-        """A copy queued on `stream` touches this memory. Returns False if it is not from here.
+        """Note that a copy queued on `stream` uses this memory. Returns False if it is not a block
+        of this allocator.
 
-        `data` may be an address: that of a block's first byte.
+        `data` may be an address, that of a block's first byte.
         """
         block = self.blocks.get(data) if isinstance(data, int) else data.context
         if (
@@ -118,6 +119,9 @@ class PinnedAllocator(Allocator):
                 self._destroy(self.free_blocks.pop()[2])
 
     def round_size(self, nbytes: int) -> int:
+        """The size of the block for `nbytes`: the next power of two, or `nbytes` itself above the
+        limits of the configuration.
+        """
         config = self.config
         if not config.pinned_power_of_two or nbytes > min(
             config.pinned_max_round_threshold, config.pinned_max_cached_size
@@ -126,8 +130,11 @@ class PinnedAllocator(Allocator):
         return 1 << (nbytes - 1).bit_length()
 
     def _take(self, size: int) -> HostBlock | None:
-        """Today: the last that came back of this size. 1.0.1: the smallest that is large enough."""
+        """A free block out of the list, or None. Today: of this very size, the last one given back.
+        1.0.1: the smallest that is large enough.
+        """
         if self.config.pinned_power_of_two:
+            # just before the first entry of a larger size lies the last one of this size
             at = bisect_left(self.free_blocks, (size + 1,)) - 1
             if at < 0 or self.free_blocks[at][0] != size:
                 return None
@@ -138,6 +145,7 @@ class PinnedAllocator(Allocator):
         return self.free_blocks.pop(at)[2]
 
     def _new_block(self, size: int) -> HostBlock:
+        """A block of new page-locked memory."""
         start = time.perf_counter_ns()
         pointer = self.segments.malloc(size)
         self.stats.host_alloc_time.add((time.perf_counter_ns() - start) // 1000)
@@ -147,6 +155,7 @@ class PinnedAllocator(Allocator):
         return block
 
     def _free_deferred(self) -> None:
+        """Free the blocks given back: at once, or once the streams that use them have passed."""
         while self._guard.deferred:
             block: HostBlock = self._guard.deferred.popleft()
             if not block.allocated or self.blocks.get(block.pointer) is not block:
@@ -161,16 +170,21 @@ class PinnedAllocator(Allocator):
                 self._make_free(block)
 
     def _make_free(self, block: HostBlock) -> None:
+        """Put a block that no stream uses into the list of free ones, or give it back to the system
+        if it is too large to be kept.
+        """
         self.stats.active_requests.decrease(1)
         self.stats.active_bytes.decrease(block.size)
         if block.size > self.config.pinned_max_cached_size:
             self._destroy(block)
             return
         self._returns += 1
+        # later ones sort to the end of their size, where `_take` looks; in 1.0.1 by address
         order = self._returns if self.config.pinned_power_of_two else block.pointer
         insort(self.free_blocks, (block.size, order, block))
 
     def _destroy(self, block: HostBlock) -> None:
+        """Give a block back to the system (`cudaFreeHost`)."""
         del self.blocks[block.pointer]
         start = time.perf_counter_ns()
         self.segments.free(block.pointer)
@@ -179,7 +193,7 @@ class PinnedAllocator(Allocator):
         self.stats.allocated_bytes.decrease(block.size)
 
     def memory_stats(self) -> dict[str, Any]:
-        """The counts, nested, as `torch.cuda.host_memory_stats_as_nested_dict`."""
+        """The counts as nested dicts, those of `torch.cuda.host_memory_stats_as_nested_dict`."""
         with self._guard:
             self._free_deferred()
             return self.stats.nested()
@@ -196,7 +210,7 @@ class PinnedAllocator(Allocator):
 
 
 class Duration:
-    """Microseconds spent in calls of one kind."""
+    """Microseconds spent in calls of one function: total, longest, shortest, number of calls."""
 
     __slots__ = ("total", "max", "min", "count")
 
@@ -227,8 +241,8 @@ class Duration:
 
 
 class HostStats:
-    """`active_*`: blocks that are handed out, or that copies still use; `allocat*`: those and the
-    free ones.
+    """The counts of a `PinnedAllocator`. `active_*`: blocks that are handed out, or that copies
+    still use; `allocations` and `allocated_bytes`: those and the free ones.
     """
 
     __slots__ = (

@@ -1,12 +1,12 @@
-"""When the device has no memory left: what of the cache is given back (`CUDACachingAllocator.cpp`:
-release_*, garbage_collect_*).
+"""Gives cached memory back when the device has none left (`CUDACachingAllocator.cpp`: release_*,
+garbage_collect_*).
 
 Only a segment that is one free block can go back to the device; one with a single live byte in it
-cannot, and that is what fragmentation costs. There are three levels: `release_available` gives back
-just enough of the blocks that are too large to be split (with `max_split_size_mb`);
-`release_cached` waits for all pending blocks and gives back everything; and before it comes to
-that, `collect_garbage` (with `garbage_collection_threshold`) gives back what has not been used for
-longest.
+cannot, which is the cost of fragmentation. There are three levels, in this order:
+`collect_garbage` (with `garbage_collection_threshold`) gives back the segments that have been free
+for longest, before the device is asked for more; `release_available` (with `max_split_size_mb`)
+gives back just enough of the blocks that are too large to be split; `release_cached` waits for all
+pending blocks and gives back everything.
 
 How the real one differs: it first runs callbacks, such as one that drops memory received from other
 processes.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def release_cached(allocator: CachingAllocator, frames: Frames | None) -> None:
-    """Give back every segment that is entirely free, once pending blocks are."""
+    """Wait for all pending blocks, then give back every segment that is entirely free."""
     allocator.stats.num_sync_all_streams += 1
     allocator.pending.synchronize()
     for pool in (allocator.large, allocator.small):
@@ -38,10 +38,10 @@ def release_cached(allocator: CachingAllocator, frames: Frames | None) -> None:
 def release_available(
     allocator: CachingAllocator, pool: Pool, size: int, stream: int, frames: Frames | None
 ) -> bool:
-    """Give back enough blocks that are not split for a request of `size`: one, or several from the
-    largest on.
+    """Give back unsplit blocks of `stream` with enough bytes for a request of `size`: the smallest
+    single one that suffices, or several, the largest first.
 
-    Returns whether that was possible; it never is without `max_split_size`.
+    Returns whether there were enough; without `max_split_size` always False.
     """
     limit = allocator.config.max_split_size
     if limit == UNLIMITED:
@@ -52,6 +52,7 @@ def release_available(
     if at < len(entries):
         allocator.release(entries[at][2], frames)
         return True
+    # no single block is large enough. `release` removes each from `entries`, which ends the loop
     released = 0
     while released < needed and entries and entries[-1][0] >= limit:
         block = entries[-1][2]
@@ -61,8 +62,8 @@ def release_available(
 
 
 def collect_garbage(allocator: CachingAllocator, frames: Frames | None) -> None:
-    """Give back large segments that are free and older than the average of them, until usage is
-    below the threshold.
+    """Give back free large segments that are at least as old as their average, again and again,
+    until usage is below the threshold.
 
     The age of a block is the number of searches its pool has seen since it became free.
     """
@@ -75,6 +76,7 @@ def collect_garbage(allocator: CachingAllocator, frames: Frames | None) -> None:
     reclaimed = 0
     while candidates and reclaimed < excess:
         ages = [_age(pool, block) for block in candidates]
+        # the average of those that are left grows younger in each round
         total_age, count = float(sum(ages)), len(candidates)
         threshold = total_age / count
         kept: list[Block] = []

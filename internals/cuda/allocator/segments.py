@@ -1,10 +1,10 @@
-"""Where the caching allocator gets memory from: the calls it makes to the device (`cudaMalloc`,
-`cudaFree`, `cudaEventRecord`).
+"""The source of the caching allocator's memory: the calls that it makes to the device
+(`cudaMalloc`, `cudaFree`, `cudaEventRecord`).
 
-The allocator is an algorithm over *segments*, which are whatever one `malloc` returns. `Segments`
-is all it needs to know about a device. `DriverSegments` is a real or simulated device;
-`FakeSegments` is a device of which only the book-keeping exists, for tests and pictures: it has a
-capacity, hands out made-up addresses, and its events become ready when it is told so.
+The allocator is an algorithm over *segments*: each is the memory that one `malloc` returned.
+`Segments` is all it knows about a device. `DriverSegments` is a real or simulated device.
+`FakeSegments`, for tests and pictures, has no memory at all: it has a capacity, hands out made-up
+addresses, and its events complete when `finish` is called.
 
 How the real one differs: it calls the CUDA runtime directly, so its algorithm can only be tested on
 a GPU.
@@ -19,13 +19,13 @@ from internals.cuda.driver import DeviceOutOfMemory, Driver
 
 
 class StreamEvent(Protocol):
-    """A mark in a stream."""
+    """A mark in a stream: it is passed when everything queued before it is done."""
 
     def query(self) -> bool:
-        """Whether everything before the mark is done."""
+        """Whether the mark was passed. Does not wait."""
 
     def synchronize(self) -> None:
-        """Wait until it is."""
+        """Wait until the mark is passed."""
 
 
 class Segments(ABC):
@@ -45,7 +45,7 @@ class Segments(ABC):
 
     @abstractmethod
     def record_event(self, device: int, stream: int) -> StreamEvent:
-        """A mark behind the work queued so far on a stream, which may be one of another device."""
+        """A mark behind the work queued so far on a stream, which may be of another device."""
 
     @abstractmethod
     def synchronize(self) -> None:
@@ -98,7 +98,9 @@ class HostSegments(Segments):
 
 
 class FakeEvent:
-    """An event of `FakeSegments`: ready when told so, or after it was asked `patience` times."""
+    """An event of `FakeSegments`: ready once `finish` was called, or after `patience` queries that
+    said no.
+    """
 
     __slots__ = ("stream", "ready", "patience")
 
@@ -116,11 +118,11 @@ class FakeEvent:
 
 
 class FakeSegments(Segments):
-    """A device without memory: `capacity` bytes of addresses from `base` on.
+    """A device without memory: `capacity` bytes of made-up addresses from `base` on.
 
-    Addresses that were given back are given out again, to a segment of the same size, so that a
-    stale pointer meets a new owner. `patience`: how many times an event says "not yet"; None: until
-    `finish` is called.
+    Addresses that were given back are handed out again, to a segment of the same size, so that a
+    test can see a stale pointer meet a new owner. `patience`: how often an event says that it is
+    not ready; None: until `finish` is called.
     """
 
     def __init__(
@@ -128,20 +130,20 @@ class FakeSegments(Segments):
     ) -> None:
         self.capacity, self.patience = capacity, patience
         self.next = base
-        self.live: dict[int, int] = {}
-        self.returned: dict[int, list[int]] = {}
+        self.live: dict[int, int] = {}  # bytes of each segment, by address
+        self.returned: dict[int, list[int]] = {}  # addresses given back, by bytes
         self.in_use = 0
         self.events: list[FakeEvent] = []
 
     def malloc(self, nbytes: int) -> int:
         if self.in_use + nbytes > self.capacity:
             raise DeviceOutOfMemory(f"{nbytes} bytes wanted, {self.capacity - self.in_use} free")
-        again = self.returned.get(nbytes)
-        if again:
-            pointer = again.pop()
+        used_before = self.returned.get(nbytes)
+        if used_before:
+            pointer = used_before.pop()
         else:
             pointer = self.next
-            self.next += -(-nbytes // 512) * 512
+            self.next += -(-nbytes // 512) * 512  # rounded up: cudaMalloc aligns, too
         self.live[pointer] = nbytes
         self.in_use += nbytes
         return pointer
@@ -160,7 +162,7 @@ class FakeSegments(Segments):
         return event
 
     def finish(self, stream: int | None = None, device: int = 0) -> None:
-        """All work queued so far on `stream` (None: on every stream) is done."""
+        """Complete all work queued so far on `stream` (None: on every stream of every device)."""
         for event in self.events:
             event.ready |= stream is None or event.stream == (device, stream)
         self.events = [event for event in self.events if not event.ready]

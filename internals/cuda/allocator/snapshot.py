@@ -1,8 +1,8 @@
 """The whole state of an allocator as plain data (`torch/csrc/cuda/Module.cpp`: memorySnapshot;
 `torch.cuda.memory._snapshot`).
 
-Only dicts, lists, strings and numbers, so that the pickle of it can be read without this package:
-by real PyTorch's `torch.cuda._memory_viz`, and by the viewer at pytorch.org/memory_viz.
+It consists of dicts, lists, strings and numbers only. So its pickle can be read without this
+package: by real PyTorch's `torch.cuda._memory_viz`, and by the viewer at pytorch.org/memory_viz.
 
 A block is "active_allocated", "active_pending_free" (given back, but a stream still works on it) or
 "inactive".
@@ -27,11 +27,11 @@ ALLOCATED, PENDING, INACTIVE = "active_allocated", "active_pending_free", "inact
 
 
 def segments(allocator: CachingAllocator) -> list[dict[str, Any]]:
-    """Every segment, by address, with its blocks.
+    """Every segment as a dict (`_segment`) with its blocks (`_block`), in the order of addresses.
 
-    A segment: device address total_size allocated_size active_size requested_size stream
-    segment_type ("small" or "large") segment_pool_id is_expandable frames blocks. A block: address
-    size requested_size state frames.
+    Sizes are bytes: `total_size` of the segment, `allocated_size` handed out, `active_size` handed
+    out or pending, `requested_size` asked for by the active ones. `segment_type` is "small" or
+    "large". With a history the snapshot becomes an entry in it.
     """
     python_only = allocator.history is not None and allocator.history.python_only
     result = [
@@ -44,7 +44,7 @@ def segments(allocator: CachingAllocator) -> list[dict[str, Any]]:
 
 
 def heads(allocator: CachingAllocator) -> list[Block]:
-    """The first block of each segment."""
+    """The first block of each segment: the one without a predecessor."""
     blocks = [
         *allocator.small.blocks(),
         *allocator.large.blocks(),
@@ -65,7 +65,9 @@ def chain(head: Block) -> list[Block]:
 
 
 def settings(config: AllocatorConfig) -> dict[str, Any]:
-    """The options in effect, in PyTorch's names."""
+    """The options in effect, under PyTorch's names. Sizes without a limit are -1; options that do
+    not exist here are constants.
+    """
     return {
         "PYTORCH_CUDA_ALLOC_CONF": config.settings,
         "max_split_size": config.max_split_size if config.max_split_size < 1 << 63 else -1,
@@ -82,6 +84,7 @@ def settings(config: AllocatorConfig) -> dict[str, Any]:
 
 
 def _segment(allocator: CachingAllocator, head: Block, python_only: bool) -> dict[str, Any]:
+    """The segment that begins with the block `head`, in PyTorch's schema."""
     blocks = chain(head)
     active = [block for block in blocks if not block.is_free()]
     return {
@@ -101,6 +104,7 @@ def _segment(allocator: CachingAllocator, head: Block, python_only: bool) -> dic
 
 
 def _block(block: Block, python_only: bool) -> dict[str, Any]:
+    """A block in PyTorch's schema, with its state."""
     return {
         "address": block.pointer,
         "size": block.size,

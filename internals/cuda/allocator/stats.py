@@ -4,15 +4,15 @@ Every quantity is counted for the small pool, for the large pool, and for both (
 has four values: `current`, its `peak`, and the sums of all increases (`allocated`) and decreases
 (`freed`) so far.
 
-What happens at every allocation is counted by `PoolStats`, in plain integers; the rest by `Stat`. A
-block is *active* from the moment it is handed out until it can be handed out again, which is later
-than it is given back if another stream still uses it: those blocks are `pending`. A free block that
-is only a part of its segment is `split`: it cannot go back to the device.
+`PoolStats` counts in plain integers what changes at every allocation; `Stat` counts the rest. A
+block is *active* from the moment it is handed out until it can be handed out again. If another
+stream still uses it when it is given back, it is `pending` in between. A free block that is only a
+part of its segment is `split`: it cannot go back to the device.
 
-How the real one differs: every quantity is three `Stat`s of four numbers, all kept up to date. An
-addition here costs as much as that whole function in C++, so whatever can be computed when somebody
-asks is: `freed`, the active blocks, and of "all" everything but the peaks, since the peak of a sum
-is not the sum of the peaks.
+How the real one differs: every quantity is three `Stat`s of four numbers, all kept up to date. One
+addition in Python costs as much as that whole function in C++. So here `freed`, the active blocks
+and the values of "all" are computed only when you ask for them. The peaks of "all" are kept, since
+the peak of a sum is not the sum of the peaks.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Stat:
 
 
 class Peaks:
-    """The most there ever was of each: in the order of `PoolStats.current`."""
+    """The highest value so far of each quantity in `COUNTS`."""
 
     __slots__ = ("blocks", "bytes", "requested", "active", "active_bytes", "split", "split_bytes")
 
@@ -63,6 +63,7 @@ class Peaks:
         self.set((0,) * 7)
 
     def set(self, values: tuple[int, ...]) -> None:
+        """Set all seven peaks, in the order of `COUNTS`."""
         (
             self.blocks,
             self.bytes,
@@ -74,8 +75,9 @@ class Peaks:
         ) = values
 
     def get(self) -> tuple[int, ...]:
-        # when nothing is pending, as many blocks are active as are handed out: those peaks are not
-        # noted twice
+        """All seven peaks, in the order of `COUNTS`."""
+        # while nothing is pending, the active blocks are those handed out: that peak covers both.
+        # `_note_active` keeps a peak of its own only for times with pending blocks
         active, active_bytes = max(self.active, self.blocks), max(self.active_bytes, self.bytes)
         return (
             self.blocks,
@@ -89,17 +91,17 @@ class Peaks:
 
 
 class PoolStats:
-    """The counts of one pool. `other` are those of the other pool, `both` the peaks of their
-    sum.
+    """The counts of one pool. `other` are those of the other pool, `both` the peaks of the sums of
+    the two.
     """
 
     __slots__ = (
         "blocks", "bytes", "requested",  # now; requested counts pending blocks too
         "pending", "pending_bytes",  # given back, not yet free
         "split", "split_bytes",  # free, but only a part of a segment
-        # increases so far
+        # sums of increases since the last reset
         "total_blocks", "total_bytes", "total_requested", "total_split", "total_split_bytes",
-        "base",  # what there was of each when the totals were last reset
+        "base",  # `current()` at the last reset of the totals
         "peak", "both", "other", "segment", "reserved",
     )  # fmt: skip
 
@@ -124,6 +126,7 @@ class PoolStats:
         self.total_blocks += 1
         self.total_bytes += size
         self.total_requested += requested
+        # comparisons rather than max(): this runs for every tensor, and a call costs more
         peak, both, other = self.peak, self.both, self.other
         if blocks > peak.blocks:
             peak.blocks = blocks
@@ -141,6 +144,7 @@ class PoolStats:
             self._note_active()
 
     def _note_active(self) -> None:
+        """Update the peaks of active blocks, where they differ from the blocks handed out."""
         _, _, _, active, nbytes, _, _ = self.current()
         _, _, _, others, other_bytes, _, _ = self.other.current()
         self.peak.active, self.peak.active_bytes = (
@@ -170,7 +174,7 @@ class PoolStats:
         self.requested -= requested
 
     def change_split(self, blocks: int, nbytes: int) -> None:
-        """So many more free blocks are parts of segments, with so many more bytes in them."""
+        """Add `blocks` and `nbytes`, which may be negative, to the free parts of segments."""
         self.split += blocks
         self.split_bytes += nbytes
         if blocks > 0:
@@ -186,7 +190,7 @@ class PoolStats:
                 self.both.split_bytes = everywhere
 
     def current(self) -> tuple[int, ...]:
-        """What there is now, in the order of `COUNTS`."""
+        """The current values, in the order of `COUNTS`."""
         active, active_bytes = self.blocks + self.pending, self.bytes + self.pending_bytes
         return (
             self.blocks,
@@ -199,6 +203,9 @@ class PoolStats:
         )
 
     def totals(self) -> tuple[int, ...]:
+        """The sums of increases since the last reset, in the order of `COUNTS`. A block becomes
+        active when it is handed out, so those two have the same sums.
+        """
         blocks, nbytes = self.total_blocks, self.total_bytes
         return (
             blocks,
@@ -224,7 +231,9 @@ COUNTS = (
 
 
 class DeviceStats:
-    """All counts of one device. `segment` and `reserved` are those of both pools."""
+    """All counts of one device. `segment` and `reserved` count the segments of both pools together,
+    and their bytes.
+    """
 
     __slots__ = (
         "small_pool", "large_pool", "both", "segment", "reserved", "oversize_allocations",
@@ -248,6 +257,7 @@ class DeviceStats:
         return self.small_pool.bytes + self.large_pool.bytes
 
     def add_segment(self, pool: PoolStats, nbytes: int) -> None:
+        """Count a new segment, for its pool and for both together."""
         self.num_device_alloc += 1
         for stat in (self.segment, pool.segment):
             stat.increase(1)
@@ -255,6 +265,7 @@ class DeviceStats:
             stat.increase(nbytes)
 
     def remove_segment(self, pool: PoolStats, nbytes: int) -> None:
+        """Count a segment that went back to the device."""
         self.num_device_free += 1
         for stat in (self.segment, pool.segment):
             stat.decrease(1)
@@ -269,6 +280,7 @@ class DeviceStats:
         self._reset_counters()
 
     def reset_peak(self) -> None:
+        """Set every peak to the current value."""
         small, large = self.small_pool.current(), self.large_pool.current()
         self.small_pool.peak.set(small)
         self.large_pool.peak.set(large)
@@ -277,6 +289,7 @@ class DeviceStats:
             stat.reset_peak()
 
     def _stats(self) -> list[Stat]:
+        """Everything that is counted by a `Stat`."""
         small, large = self.small_pool, self.large_pool
         segments = [
             self.segment,
@@ -294,8 +307,8 @@ class DeviceStats:
         ) = self.num_device_free = 0
 
     def nested(self, max_split_size: int) -> dict[str, Any]:
-        """As `torch.cuda.memory_stats_as_nested_dict`. No limit is -1: the largest unsigned number,
-        read as a signed one.
+        """All counts as nested dicts, those of `torch.cuda.memory_stats_as_nested_dict`. No limit,
+        the largest unsigned number, becomes -1: it would read so as a signed one.
         """
         result: dict[str, Any] = {
             "num_alloc_retries": self.num_alloc_retries,
@@ -309,6 +322,8 @@ class DeviceStats:
             "oversize_segments": self.oversize_segments.as_dict(),
         }
         small, large = self.small_pool, self.large_pool
+        # the name of a row, its segment counts, then tuples in the order of COUNTS: current values,
+        # peaks, sums of increases, and the values at the last reset
         rows = (
             ("all", self, _sum(small.current(), large.current()), self.both, _sum(
                 small.totals(), large.totals(),
@@ -321,7 +336,7 @@ class DeviceStats:
             result.setdefault("segment", {})[pool] = part.segment.as_dict()
             result.setdefault("reserved_bytes", {})[pool] = part.reserved.as_dict()
             for name, now, peak, total, before in zip(COUNTS, current, peaks.get(), totals, base):
-                freed = total - (now - before)
+                freed = total - (now - before)  # since the reset: before + total - freed = now
                 result.setdefault(name, {})[pool] = {
                     "current": now,
                     "peak": peak,
@@ -336,13 +351,14 @@ def _sum(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def flatten(nested: dict[str, Any]) -> dict[str, Any]:
-    """Keys joined by dots, in order: `{"segment": {"all": {"peak": 1}}}` becomes
-    `{"segment.all.peak": 1}`.
+    """The nested dicts as one dict whose keys are joined by dots and sorted: `{"segment": {"all":
+    {"peak": 1}}}` becomes `{"segment.all.peak": 1}`.
     """
     return dict(sorted(_leaves("", nested)))
 
 
 def _leaves(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Every value that is not a dict, with its path of keys."""
     if not isinstance(value, dict):
         yield prefix, value
         return

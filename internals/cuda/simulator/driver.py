@@ -1,20 +1,20 @@
-"""A CUDA driver on the CPU: everything `Driver` promises, deferred, in simulated time, with real
-results.
+"""Simulates a CUDA driver on the CPU: all methods of `Driver`, deferred, in simulated time, with
+real results.
 
 A call costs the host some simulated microseconds and queues a task; tasks run when the clock passes
 them (`schedule.py`). So a copy queued with `non_blocking=True` has not happened yet when the next
 line of the program reads its destination, and memory given back too early is really overwritten.
 
-A kernel that fails stops its device: what is queued behind it does nothing, and the next call that
+A kernel that fails stops its device: work queued behind it does nothing, and the next call that
 waits for the device raises. With CUDA_LAUNCH_BLOCKING=1 every launch waits, so that the error comes
 from the launch itself.
 
 Mirrors nothing in PyTorch: it stands for libcuda.
 
-How the real one differs: after a kernel failed every further call fails, until the process ends;
+How the real one differs: after a kernel failed, every further call fails until the process ends;
 here the device works again once the error was raised, so that a notebook can go on. Calls that only
-queue may report an earlier error too. A pageable copy to the device returns once the bytes are in a
-staging buffer; here the host waits for its end.
+queue work may report an earlier error, too. A pageable copy to the device returns once the bytes
+are in a staging buffer; here the host waits for its end.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from .schedule import Engine, Queue, Schedule, Task
 if TYPE_CHECKING:
     from internals.cuda.language import Kernel
 
-STREAM_HANDLES = 0x5000_0000  # created streams get handles from here on, events from EVENT_HANDLES
-EVENT_HANDLES = 0x6000_0000
+STREAM_HANDLES = 0x5000_0000  # the first handle of a created stream
+EVENT_HANDLES = 0x6000_0000  # the first handle of an event
 NAME = "Simulated GPU"
 
 
 class SimulatedDriver(Driver):
-    """`devices` simulated devices with `memory` bytes each. `numba`: kernels run on numba's
-    simulator, not in the interpreter.
+    """A driver of `devices` simulated devices with `memory` bytes each. `model` has their times.
+    With `numba`, kernels run on numba's simulator rather than in the interpreter.
     """
 
     simulated = True
@@ -69,6 +69,7 @@ class SimulatedDriver(Driver):
         self._run_kernel: Runner = runner(numba)
         self._memory = [AddressSpace(device, memory) for device in range(devices)]
         self._pinned = PinnedMemory()
+        # the engines of a device: kernels on all multiprocessors, and a copy in each direction
         slots = {"kernels": self.model.multi_processors, "h2d": 1, "d2h": 1}
         engines = {
             (device, name): Engine(n) for device in range(devices) for name, n in slots.items()
@@ -76,7 +77,7 @@ class SimulatedDriver(Driver):
         self.schedule = Schedule(engines, self._finish)
         for device in range(devices):
             self.schedule.queues[device, 0] = Queue(device, 0)
-        # what went wrong on a device and was not raised yet
+        # the first error of a device that has not been raised yet
         self._failed: dict[int, Exception] = {}
         self._stream_handles, self._event_handles = (
             count(STREAM_HANDLES, 0x10),
@@ -84,7 +85,8 @@ class SimulatedDriver(Driver):
         )
         self._correlations = count(1)
         self._recorder: Callable[[Activity], None] | None = None
-        self._recorded_from = self._first_recorded = 0  # a time and a correlation
+        # the time at which the recording began, and the first correlation that belongs to it
+        self._recorded_from = self._first_recorded = 0
         self._lock = threading.RLock()
 
     # Devices
@@ -114,14 +116,14 @@ class SimulatedDriver(Driver):
         return self.schedule.now
 
     def host_works(self, nanoseconds: int, name: str = "host") -> None:
-        """Let the host be busy with something else for that long; the devices go on meanwhile."""
+        """Let the host be busy elsewhere for `nanoseconds`; the devices go on meanwhile."""
         with self._lock:
             self._call(name, nanoseconds)
 
     # Memory
 
     def memory_of(self, device: int) -> AddressSpace:
-        """What only the simulator, its kernels and pictures may look at."""
+        """The bytes behind a device's addresses, for the simulator, its kernels and `viz` only."""
         return self._memory[device]
 
     def malloc(self, device: int, nbytes: int) -> int:
@@ -145,6 +147,7 @@ class SimulatedDriver(Driver):
 
     def host_free(self, pointer: int) -> None:
         with self._lock:
+            # a copy on any device may still use the memory
             pending = [
                 task
                 for device in range(self.device_count())
@@ -184,6 +187,7 @@ class SimulatedDriver(Driver):
         block: Dim3,
         args: tuple[Any, ...],
     ) -> None:
+        # a kernel of this package has a `name`; a plain function has `__name__`
         name = str(getattr(kernel, "name", None) or getattr(kernel, "__name__", kernel))
         blocks, threads = grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]
         if not 1 <= threads <= 1024 or min(*grid, *block) < 1:
@@ -192,6 +196,7 @@ class SimulatedDriver(Driver):
                 explain("invalid configuration argument", "cudaErrorInvalidConfiguration", detail)
             )
         memory = self._memory[device]
+        # the queue must not keep tensors alive: memory freed too early is reused, as on a GPU
         args = tuple(a.queued() if isinstance(a, DeviceArray) else a for a in args)
         task = Task(
             name, "kernel", device, stream,
@@ -210,6 +215,7 @@ class SimulatedDriver(Driver):
         if not nbytes:
             return
         with self._lock:
+            # None stands for the host; kind is "h2d", "d2h" or "d2d": kind[0] is from, kind[2] to
             target = self._reachable(dst, nbytes) if kind[2] == "d" else None
             source = self._reachable(src, nbytes) if kind[0] == "d" else None
             pinned = kind == "d2d" or self.is_pinned(src if kind == "h2d" else dst)
@@ -218,7 +224,7 @@ class SimulatedDriver(Driver):
             if kind != "d2d":
                 name += " (Pinned)" if pinned else " (Pageable)"
                 duration = self.model.host_copy(nbytes, pinned)
-            elif target is source:
+            elif target is source:  # within a device it is a kernel that uses all multiprocessors
                 duration, engine, slots = (
                     self.model.device_copy(nbytes),
                     "kernels",
@@ -227,6 +233,7 @@ class SimulatedDriver(Driver):
             else:
                 name, duration, engine = "Memcpy PtoP", self.model.peer_copy(nbytes), "d2h"
 
+            # runs when the task ends: only then are the source's bytes read
             def transfer() -> None:
                 ctypes.memmove(_address(target, dst, nbytes), _address(source, src, nbytes), nbytes)
 
@@ -250,7 +257,7 @@ class SimulatedDriver(Driver):
             self._enqueue("cudaMemsetAsync", task)
 
     def spin(self, device: int, stream: int, cycles: int) -> None:
-        """Queue a kernel of one block that does nothing for that long."""
+        """Queue a kernel of one block that does nothing for `cycles` of the device's clock."""
         with self._lock:
             duration = int(cycles / self.model.clock_rate)
             task = Task(
@@ -275,6 +282,7 @@ class SimulatedDriver(Driver):
     def stream_wait_event(self, device: int, stream: int, event: DriverEvent) -> None:
         assert isinstance(event, SimulatedEvent)
         with self._lock:
+            # this task takes no time, but it waits for the event, and the stream waits for it
             after = () if event.task.done else (event.task,)
             self._enqueue(
                 "cudaStreamWaitEvent", Task("wait for event", "wait", device, stream, after=after)
@@ -309,7 +317,7 @@ class SimulatedDriver(Driver):
     def start_recording(self, recorder: Callable[[Activity], None]) -> None:
         with self._lock:
             self._recorder, self._recorded_from = recorder, self.schedule.now
-            self._first_recorded = next(self._correlations)
+            self._first_recorded = next(self._correlations)  # work queued before is not recorded
 
     def stop_recording(self) -> None:
         with self._lock:
@@ -324,7 +332,7 @@ class SimulatedDriver(Driver):
     def _call(
         self, name: str, nanoseconds: int, device: int = 0, stream: int = 0, correlation: int = 0
     ) -> None:
-        """The host is in driver call `name` for that long."""
+        """Spend `nanoseconds` of the host in driver call `name`, and record the call."""
         start = self.schedule.now
         self.schedule.spend(nanoseconds)
         self._tell_call(name, start, device, stream, correlation)
@@ -332,7 +340,7 @@ class SimulatedDriver(Driver):
     def _wait(
         self, name: str, nanoseconds: int, tasks: list[Task], device: int = 0, stream: int = 0
     ) -> None:
-        """The host is in driver call `name` until all `tasks` are done."""
+        """Let the host wait in driver call `name` until all `tasks` are done."""
         start = self.schedule.now
         self.schedule.spend(nanoseconds)
         for task in tasks:
@@ -340,8 +348,8 @@ class SimulatedDriver(Driver):
         self._tell_call(name, start, device, stream)
 
     def _enqueue(self, name: str, task: Task, wait: bool = False) -> None:
-        """The host queues `task`, and waits for it if it has to."""
-        self._queue(task.device, task.stream)
+        """Queue `task` in driver call `name`; `wait`: return only when it is done."""
+        self._queue(task.device, task.stream)  # raises if there is no such stream
         task.correlation = next(self._correlations)
         after = task.after[0].correlation if task.after else 0
         start = self.schedule.now
@@ -354,6 +362,7 @@ class SimulatedDriver(Driver):
     def _tell_call(
         self, name: str, start: int, device: int, stream: int, correlation: int = 0, after: int = 0
     ) -> None:
+        """Record a call of the host that began at `start` and ends now."""
         if self._recorder is not None:
             zero = self._recorded_from
             end = self.schedule.now - zero
@@ -370,14 +379,14 @@ class SimulatedDriver(Driver):
             self._recorder(call)
 
     def _finish(self, task: Task) -> None:
-        """The schedule has come to the end of `task`: it takes effect, unless something failed
-        before it.
+        """Called by the schedule at the end of `task`: lets it take effect, unless an earlier one
+        failed on its device, and records it.
         """
         if task.action is not None and task.device not in self._failed:
             try:
                 task.action()
             except Exception as error:
-                # whatever went wrong in a kernel comes out when somebody waits for it
+                # the launch returned long ago: the next call that waits for the device raises it
                 self._failed[task.device] = error
         recorder, zero = self._recorder, self._recorded_from
         if recorder is None or task.kind == "wait" or task.correlation < self._first_recorded:
@@ -391,10 +400,11 @@ class SimulatedDriver(Driver):
         )  # fmt: skip
 
     def _raise_failure(self, device: int) -> None:
-        """Raise what went wrong on the device since the last time; what was queued behind it is
+        """Raise the error of the device, if it has one. Work queued behind the failed task is
         lost.
         """
         if device in self._failed:
+            # first wait for those tasks: they have no effect while the device counts as failed
             for task in self.schedule.pending(device):
                 self.schedule.wait_for(task)
             error = self._failed.pop(device)
@@ -403,6 +413,7 @@ class SimulatedDriver(Driver):
     # Checks
 
     def _queue(self, device: int, stream: int) -> Queue:
+        """The queue of a stream. Raises CudaError for an unknown handle."""
         found = self.schedule.queues.get((device, stream))
         if found is None:
             detail = f"cuda:{device} has no stream {stream:#x}"
@@ -412,7 +423,9 @@ class SimulatedDriver(Driver):
         return found
 
     def _reachable(self, pointer: int, nbytes: int) -> AddressSpace:
-        """The memory that has `nbytes` bytes at `pointer`."""
+        """The device memory in which `nbytes` bytes at `pointer` are allocated. Raises CudaError if
+        there is none.
+        """
         for memory in self._memory:
             if pointer in memory:
                 try:
@@ -424,7 +437,7 @@ class SimulatedDriver(Driver):
 
 
 class SimulatedEvent(DriverEvent):
-    """A task that takes no time, in the stream it was recorded in."""
+    """An event: a task that takes no time, in the stream in which it was recorded."""
 
     def __init__(self, driver: SimulatedDriver, task: Task, handle: int) -> None:
         self.driver, self.task, self._handle = driver, task, handle
@@ -452,7 +465,7 @@ class SimulatedEvent(DriverEvent):
             or not (self.task.done and later.task.done)
         ):
             raise CudaError(explain("device not ready", "cudaErrorNotReady"))
-        return (later.task.end - self.task.end) / 1e6
+        return (later.task.end - self.task.end) / 1e6  # from nanoseconds
 
     @property
     def handle(self) -> int:
@@ -460,16 +473,17 @@ class SimulatedEvent(DriverEvent):
 
 
 def launch_blocking() -> bool:
-    """Whether CUDA_LAUNCH_BLOCKING asks for every launch to wait for its end."""
+    """Whether CUDA_LAUNCH_BLOCKING makes every launch wait for its end."""
     return os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")
 
 
 def _address(memory: AddressSpace | None, pointer: int, nbytes: int) -> int:
-    """Where the CPU finds the bytes at `pointer`; the host's own memory is None."""
+    """The CPU's address of the bytes at `pointer` in a device's memory, or in the host's (None)."""
     return pointer if memory is None else int(memory.view(pointer, nbytes).ctypes.data)
 
 
 def _release(memory: AddressSpace | PinnedMemory, pointer: int) -> None:
+    """Take a range back. Raises CudaError if none starts at `pointer`."""
     try:
         memory.release(pointer)
     except KeyError:

@@ -1,13 +1,13 @@
-"""Who runs the kernels of a simulated device, and what their errors are called.
+"""Runs the kernels of a simulated device, and gives their errors CUDA's names.
 
 The interpreter of this package runs a kernel's source thread by thread. With
 INTERNALS_CUDA=numba-simulator numba's own simulator does it instead, with one thread of the
-operating system for each thread of a block: slower, and an independent opinion.
+operating system for each thread of a block. That is slower, but a second, independent check.
 
 Mirrors nothing in PyTorch: it stands for the multiprocessors.
 
-How the real one differs: a kernel is machine code, and its errors have no names of kernels, blocks
-and threads in them, unless compute-sanitizer runs the program.
+How the real one differs: a kernel is machine code. Its errors do not name the kernel, block and
+thread, unless compute-sanitizer runs the program.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ASYNCHRONOUS = (
 
 
 def runner(numba: bool) -> Runner:
-    """What runs kernels: the interpreter, or numba's simulator."""
+    """The function that runs a kernel: in the interpreter, or on numba's simulator."""
     if numba:
         enable_numba_simulator()
         return run_on_numba
@@ -48,6 +48,7 @@ def runner(numba: bool) -> Runner:
 def interpret(
     kernel: Kernel, grid: Dim3, block: Dim3, args: tuple[Any, ...], memory: AddressSpace
 ) -> None:
+    """Run a launch in the interpreter."""
     from ..interpreter import run
 
     run(kernel, grid, block, args, memory=memory)
@@ -56,6 +57,7 @@ def interpret(
 def run_on_numba(
     kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...], memory: AddressSpace
 ) -> None:
+    """Run a launch on numba's simulator."""
     from ..compiled import launch_on_numba_simulator
 
     arrays = tuple(_array(a, memory) if isinstance(a, DeviceArray) else a for a in args)
@@ -63,10 +65,9 @@ def run_on_numba(
 
 
 def enable_numba_simulator() -> None:
-    """Make `numba.cuda` the simulator. Raises RuntimeError if it was imported as the real thing
-    already.
+    """Make `numba.cuda` the simulator. Raises RuntimeError if it was imported without it before.
 
-    Both the `numba.cuda` of numba itself and that of the package numba-cuda have it.
+    Both the `numba.cuda` of numba itself and that of the package numba-cuda have the simulator.
     """
     numba, numba_cuda = sys.modules.get("numba"), sys.modules.get("numba.cuda")
     if numba_cuda is not None and not numba_cuda.config.ENABLE_CUDASIM:
@@ -80,8 +81,8 @@ def enable_numba_simulator() -> None:
 
 
 def as_cuda_error(error: Exception, asynchronous: bool) -> CudaError:
-    """What a kernel raised, as CUDA calls it. `asynchronous`: with the remark that it may have
-    happened long before.
+    """CUDA's error for an exception that a kernel raised. `asynchronous` adds the remark that the
+    kernel may have been launched by an earlier call.
     """
     suffix = ASYNCHRONOUS if asynchronous else ""
     if isinstance(error, CudaError):
@@ -102,6 +103,6 @@ def as_cuda_error(error: Exception, asynchronous: bool) -> CudaError:
 
 
 def _array(a: DeviceArray, memory: AddressSpace) -> Any:
-    """A numpy array over the simulated memory."""
+    """A numpy array that shares the simulated memory of `a`."""
     strides = [s * a.dtype.itemsize for s in a.strides]
     return np.ndarray(a.sizes, a.dtype.np, memory.view(a.pointer, a.nbytes), 0, strides)

@@ -1,18 +1,18 @@
-"""The memory of a simulated device: an address space, handed out in ranges, and page-locked memory
-of the host.
+"""The memory of a simulated device: an address space that is handed out in ranges, and page-locked
+memory of the host.
 
-Device addresses are numbers that mean nothing to the CPU, as with a real GPU: only the simulator
-can look behind them, with `view`. They are the same in every run. Ranges are given out first fit,
-small ones at multiples of 512 bytes and large ones at multiples of 2 MiB (a page), so the device
-itself can be fragmented: enough bytes in sum and still no range that is long enough. That is one
-reason to have a caching allocator.
+Device addresses mean nothing to the CPU, as with a real GPU: only the simulator reaches the bytes
+behind them, with `view`. They are the same in every run. Ranges are allocated first fit, small ones
+at multiples of 512 bytes and large ones at multiples of 2 MiB (a page). So the device itself can be
+fragmented: enough free bytes in total, and still no gap that is long enough. That is one reason to
+have a caching allocator.
 
 Mirrors nothing in PyTorch: it stands for the driver's own memory manager.
 
-How the real one differs: `cudaMalloc` maps physical pages to fresh virtual addresses, so a hole can
-be filled with pieces from anywhere as long as its pages are free; small requests share a page of 2
-MiB; nobody checks accesses unless compute-sanitizer is run. Fresh memory here is zero, so that
-outputs are the same in every run; on a GPU it holds what it held.
+How the real one differs: `cudaMalloc` maps physical pages to fresh virtual addresses, so a range
+can consist of free pages from anywhere; small requests share a page of 2 MiB; accesses are checked
+only by compute-sanitizer. New memory here is zero, so that outputs are the same in every run; on a
+GPU it still has its old contents.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ import numpy as np
 from ..backend import explain
 from ..driver import DeviceOutOfMemory, IllegalMemoryAccess
 
-BASE = 0x700_0000_0000
-DEVICE_STRIDE = 1 << 40
-SMALL, LARGE = 512, 2 << 20  # alignments
+BASE = 0x700_0000_0000  # the first address of device 0
+DEVICE_STRIDE = 1 << 40  # from the first address of a device to that of the next
+SMALL, LARGE = 512, 2 << 20  # alignments in bytes, of small and of large ranges
 
 
 class Segment(NamedTuple):
@@ -39,7 +39,7 @@ class Segment(NamedTuple):
 
 
 class AddressSpace:
-    """The memory of device `device`, `capacity` bytes of it. Addresses start at `base`."""
+    """The memory of device `device`: `capacity` bytes, at addresses from `base` on."""
 
     def __init__(self, device: int, capacity: int) -> None:
         self.device, self.capacity = device, capacity
@@ -49,10 +49,13 @@ class AddressSpace:
         self._segments: dict[int, Segment] = {}
 
     def allocate(self, nbytes: int) -> int:
-        """The address of `nbytes` bytes. Raises DeviceOutOfMemory if no gap is long enough."""
+        """The address of `nbytes` new bytes, in the first gap that is long enough. Raises
+        DeviceOutOfMemory if there is none.
+        """
         alignment = LARGE if nbytes >= LARGE else SMALL
         size = -(-nbytes // SMALL) * SMALL
         address = self.base
+        # `address` is where the current gap begins, rounded up to the alignment
         for start in self._addresses:
             if address + size <= start:
                 break
@@ -81,8 +84,8 @@ class AddressSpace:
         return [(address, self._segments[address].nbytes) for address in self._addresses]
 
     def view(self, pointer: int, nbytes: int) -> Any:
-        """The bytes at `pointer`, as a numpy array that shares them. Raises IllegalMemoryAccess if
-        they are not one range's.
+        """The bytes at `pointer` as a numpy array that shares them. Raises IllegalMemoryAccess if
+        they do not lie in one range.
         """
         if not nbytes:
             return np.empty(0, np.uint8)
@@ -96,8 +99,8 @@ class AddressSpace:
         return segment.data[start : start + nbytes]
 
     def extent(self, pointer: int) -> int:
-        """How many bytes there are from `pointer` to the end of its range. Raises
-        IllegalMemoryAccess outside of all.
+        """The number of bytes from `pointer` to the end of its range. Raises IllegalMemoryAccess if
+        it lies in none.
         """
         segment = self._find(pointer)
         return segment.address + segment.nbytes - pointer
@@ -106,6 +109,9 @@ class AddressSpace:
         return self.base <= pointer < self.base + self.capacity
 
     def _find(self, pointer: int) -> Segment:
+        """The range in which `pointer` lies: the last one that starts no later, if it is long
+        enough. Raises IllegalMemoryAccess.
+        """
         at = bisect_right(self._addresses, pointer) - 1
         if at >= 0:
             segment = self._segments[self._addresses[at]]
@@ -115,21 +121,19 @@ class AddressSpace:
 
 
 class PinnedMemory:
-    """Page-locked memory of the host: here ordinary memory, 64-byte aligned, that is known to be
-    good for asynchronous copies.
+    """Page-locked memory of the host. Here it is ordinary memory, 64-byte aligned; only this table
+    says that asynchronous copies may use it.
     """
 
     ALIGNMENT = 64
 
     def __init__(self) -> None:
-        self._ends: dict[int, int] = {}
-        self._addresses: list[int] = []
-        self._arrays: dict[int, Any] = {}
+        self._ends: dict[int, int] = {}  # by address
+        self._addresses: list[int] = []  # ascending
+        self._arrays: dict[int, Any] = {}  # they keep the memory alive, by address
 
     def allocate(self, nbytes: int) -> int:
-        """The address of `nbytes` bytes. Raises DeviceOutOfMemory if the host does not have
-        them.
-        """
+        """The address of `nbytes` new bytes. Raises DeviceOutOfMemory if the host has no room."""
         try:
             array = np.zeros(nbytes + self.ALIGNMENT, np.uint8)
         except (MemoryError, ValueError):
@@ -143,7 +147,7 @@ class PinnedMemory:
         return address
 
     def release(self, address: int) -> None:
-        """Raises KeyError if no page-locked range starts there."""
+        """Take a range back. Raises KeyError if none starts there."""
         del self._ends[address]
         del self._arrays[address]
         self._addresses.remove(address)
@@ -158,6 +162,7 @@ def _round_up(n: int, multiple: int) -> int:
 
 
 def _illegal(detail: str) -> IllegalMemoryAccess:
+    """The error for an access outside of every range."""
     return IllegalMemoryAccess(
         explain("an illegal memory access was encountered", "cudaErrorIllegalAddress", detail)
     )

@@ -1,23 +1,23 @@
-"""Who runs when: queues of tasks, engines that run them, and a clock (the GPU's front end, in 200
-lines).
+"""Decides when the tasks of a simulated device run: queues of tasks, engines that run them, and a
+clock (the GPU's front end, in 200 lines).
 
-A stream is a queue: its tasks run one after the other. A task also waits for the tasks it was told
-to wait for (events), and for its engine. A device has three: one for kernels, one for copies to the
-device, one for copies from it. Copy engines run one copy at a time. The kernel engine has as many
-slots as the device has multiprocessors; a kernel starts when one is free, and takes one for each of
-its blocks if there are so many. So small kernels of different streams run side by side, and a large
-one keeps the others waiting.
+A stream is a queue: its tasks run one after the other. A task also waits for the tasks in `after`
+(events), and for its engine. A device has three engines: one for kernels, one for copies to the
+device, one for copies from it. A copy engine runs one copy at a time. The kernel engine has a slot
+for each multiprocessor. A kernel starts when a slot is free, and takes one for each of its blocks,
+or as many as are free. So small kernels of different streams run side by side, and a large one
+keeps the others waiting.
 
 Nothing happens until the clock moves. The clock is the host's: each driver call costs some
 microseconds, and waiting for a task moves it to that task's end. `advance(to)` then starts and
-finishes, in order of simulated time, everything that falls before `to`. A task takes effect when it
-ends; whoever looks at its result before that sees what was there before.
+finishes, in order of simulated time, everything up to `to`. A task takes effect when it ends; a
+read of its result before that sees the old contents.
 
 Mirrors nothing in PyTorch: it stands for the hardware.
 
-How the real one differs: blocks, not kernels, are dealt out to multiprocessors, several to each; a
-stream's priority also counts between the blocks of kernels that run already; copies may be split;
-and a task's effects trickle in while it runs.
+How the real one differs: it assigns blocks, not kernels, to multiprocessors, several to each; the
+priority of a stream also counts between blocks of kernels that run already; copies may be split;
+and a task's effects become visible little by little while it runs.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Action = Callable[[], None]
 
 @dataclass(eq=False, slots=True)
 class Task:
-    """One piece of queued work. `start` and `end` (nanoseconds) are known once it was started;
-    `done`: it took effect.
+    """A piece of queued work. Times are nanoseconds; `start` and `end` are known once it started.
+    `done`: whether it took effect.
     """
 
     name: str
@@ -44,8 +44,8 @@ class Task:
     action: Action | None = None
     duration: int = 0
     engine: str | None = None  # "kernels", "h2d", "d2h"
-    slots: int = 1
-    after: tuple[Task, ...] = ()
+    slots: int = 1  # the slots of its engine that it wants
+    after: tuple[Task, ...] = ()  # tasks of other streams that must end first
     nbytes: int = 0
     grid: tuple[int, int, int] | None = None
     block: tuple[int, int, int] | None = None
@@ -58,7 +58,7 @@ class Task:
 
 @dataclass(eq=False, slots=True)
 class Queue:
-    """A stream: tasks that were not started, and when the last started one ends."""
+    """A stream. `tasks` are those not yet started; `free_at` is the end of the last one started."""
 
     device: int
     handle: int
@@ -69,34 +69,35 @@ class Queue:
 
 
 class Engine:
-    """What runs tasks, `slots` at a time (a task may take several)."""
+    """A part of a device that runs tasks on `slots` slots; a task may take several."""
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
         self._running: list[tuple[int, int]] = []  # (end, slots)
 
     def free(self, moment: int) -> int:
+        """The number of slots that are free at `moment`."""
         return self.slots - sum(n for end, n in self._running if end > moment)
 
     def earliest(self, ready: int) -> int:
         """The first moment from `ready` on at which a slot is free."""
         moment = ready
-        for end, _ in sorted(self._running):
+        for end, _ in sorted(self._running):  # slots become free only when a task ends
             if self.free(moment):
                 break
             moment = max(moment, end)
         return moment
 
     def occupy(self, start: int, end: int, wanted: int) -> None:
-        """From `start` to `end` a task holds `wanted` slots, or as many as are free."""
+        """Let a task hold `wanted` slots, or as many as are free, from `start` to `end`."""
         taken = min(wanted, self.free(start))
         self._running = [(e, n) for e, n in self._running if e > start]
         self._running.append((end, taken))
 
 
 class Schedule:
-    """The clock `now`, all queues and engines. `execute` is called with each task as it ends, in
-    order of simulated time.
+    """The clock `now`, all queues by (device, stream), all engines by (device, name). `execute` is
+    called with each task when it ends, in order of simulated time.
     """
 
     def __init__(
@@ -106,9 +107,9 @@ class Schedule:
         self.engines = engines
         self.queues: dict[tuple[int, int], Queue] = {}
         self._execute = execute
-        self._busy: dict[Queue, None] = {}  # queues with tasks that were not started
+        self._busy: dict[Queue, None] = {}  # an ordered set: queues with tasks not yet started
         self._running: list[tuple[int, int, Task]] = []  # a heap of started tasks, by end
-        self._started = 0
+        self._started = 0  # how many: it orders tasks that end at the same moment
 
     def enqueue(self, task: Task) -> Task:
         """Put a task at the end of its stream."""
@@ -120,13 +121,15 @@ class Schedule:
         return task
 
     def spend(self, nanoseconds: int) -> None:
-        """The host is busy; meanwhile the device goes on."""
+        """Move the clock on by the time that the host is busy; the devices go on meanwhile."""
         self.now += nanoseconds
         self.advance(self.now)
 
     def wait_for(self, task: Task) -> None:
-        """The host waits until `task` is done."""
-        while not task.done:
+        """Move the clock to the end of `task`, if that is later. Raises RuntimeError if it can
+        never start.
+        """
+        while not task.done:  # its end is known only when everything before it has started
             self.advance(self._next_moment())
         assert task.end is not None
         self.now = max(self.now, task.end)
@@ -136,6 +139,7 @@ class Schedule:
         """Start and finish everything whose time comes no later than `to`."""
         while True:
             start, queue = self._next_start()
+            # at the same moment an end comes before a start, which must see its effect
             if self._running and self._running[0][0] <= min(to, start):
                 self._finish()
             elif queue is not None and start <= to:
@@ -144,7 +148,7 @@ class Schedule:
                 return
 
     def pending(self, device: int) -> list[Task]:
-        """The newest task of each stream of a device that is not done."""
+        """For each stream of a device its newest task, unless that is done."""
         return [
             q.last
             for q in self.queues.values()
@@ -152,21 +156,23 @@ class Schedule:
         ]
 
     def _next_moment(self) -> float:
+        """The time of the next end or start of a task. Raises RuntimeError if there is none."""
         moment = min(self._running[0][0] if self._running else inf, self._next_start()[0])
         if moment == inf:
             raise RuntimeError("a simulated device waits for something that was never queued")
         return moment
 
     def _next_start(self) -> tuple[float, Queue | None]:
-        """When the next task can start, and in which stream. Of several, the most urgent, then the
-        one queued first.
+        """The time at which the next task can start, and its stream; inf and None if there is none.
+        At the same time the more urgent stream comes first (the lower number), then the task that
+        was queued first.
         """
         best: tuple[float, int, int] = (inf, 0, 0)
         chosen = None
         for queue in self._busy:
             task = queue.tasks[0]
             start = self._ready(task, queue)
-            if start is None:
+            if start is None:  # it waits for a task that has not started itself
                 continue
             if task.engine is not None:
                 start = self.engines[task.device, task.engine].earliest(start)
@@ -177,7 +183,9 @@ class Schedule:
 
     @staticmethod
     def _ready(task: Task, queue: Queue) -> int | None:
-        """When nothing but its engine holds the task up; None if that is not known yet."""
+        """The time from which the task waits for nothing but its engine; None if that is not known
+        yet.
+        """
         ready = max(task.enqueued, queue.free_at)
         for other in task.after:
             if other.end is None:
@@ -186,6 +194,7 @@ class Schedule:
         return ready
 
     def _start(self, queue: Queue, start: int) -> None:
+        """Start the first task of a queue. From now on its end is known."""
         task = queue.tasks.popleft()
         if not queue.tasks:
             del self._busy[queue]
@@ -197,8 +206,9 @@ class Schedule:
         heapq.heappush(self._running, (task.end, self._started, task))
 
     def _finish(self) -> None:
+        """End the running task that ends first: it takes effect."""
         task = heapq.heappop(self._running)[2]
         task.done = True
-        task.after = ()
+        task.after = ()  # with `action` below: a finished task keeps no other task and no memory
         self._execute(task)
         task.action = None

@@ -1,10 +1,10 @@
 """The arguments of the transforms, checked and completed (`aten/src/ATen/native/SpectralOps.cpp`).
 
-`n` and `s` cut a tensor or fill it up with zeros; left out, and where they are -1, they are the
-sizes there are. The inverse of a transform of real numbers cannot see how many points there were:
-it takes an even number, 2 (m - 1) for m complex ones.
+`n` and `s` cut a tensor or pad it with zeros at the end; omitted or -1, they are its sizes. The
+inverse of a transform of real numbers cannot know whether there were 2 (m - 1) or 2 m - 1 points
+for m complex ones: its default is the even number.
 
-How the real one differs: half precision is taken on GPUs.
+How the real one differs: half precision is supported on GPUs.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from internals.core.geometry import wrap_dim
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
-# by the square root of the number of points, by the number itself
+# what a result is divided by: nothing, the square root of the number of points, their number
 NOT_DIVIDED, BY_ROOT, BY_NUMBER = 0, 1, 2
 
 
 def spectral_dtype(kind: dtype, complex_wanted: bool) -> dtype:
-    """The dtype to transform in: integers become the default dtype. Raises RuntimeError for
-    float16.
+    """The dtype to transform in: integers become the default dtype, and reals complex if
+    `complex_wanted`. Raises RuntimeError for float16.
     """
     if kind.is_complex:
         return kind
@@ -44,8 +44,8 @@ def promoted(t: Tensor, complex_wanted: bool = False) -> Any:
 
 
 def divisor(norm: str | None, forward: bool) -> int:
-    """By what to divide: one of the three constants above. Raises RuntimeError for an unknown
-    name.
+    """One of the three constants above, for PyTorch's name of a norm; None means "backward". Raises
+    RuntimeError for an unknown name.
     """
     if norm is None or norm == "backward":
         return NOT_DIVIDED if forward else BY_NUMBER
@@ -57,8 +57,8 @@ def divisor(norm: str | None, forward: bool) -> int:
 
 
 def wrapped(dim: int, t: Tensor) -> int:
-    """A dimension counted from the front. Raises IndexError, for a tensor without dimensions
-    too.
+    """A dimension counted from the front. Raises IndexError if there is none, also for a 0-d
+    tensor.
     """
     if not t.dim():
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
@@ -72,7 +72,8 @@ def check_points(n: int) -> None:
 
 
 def resized(t: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Any:
-    """Cut, or filled up with zeros at the end, to `sizes` in dimensions `dims`."""
+    """`t` cut, or padded with zeros at the end, to `sizes` in the dimensions `dims`."""
+    # constant_pad_nd takes [before, after] for each dimension, the last dimension first
     padding = [0] * (2 * t.dim())
     for d, n in zip(dims, sizes):
         if t.shape[d] < n:
@@ -85,10 +86,10 @@ def resized(t: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Any:
 def shape_and_dims(
     t: Tensor, s: Sequence[int] | None, dim: Sequence[int] | None
 ) -> tuple[list[int], list[int]]:
-    """Both complete: `s` alone means the last dimensions, neither means all.
+    """(sizes, dimensions) of a transform: `s` alone means the last dimensions, neither means all.
 
-    Raises IndexError for a dimension there is not, RuntimeError where the two do not fit, and for
-    sizes below 1.
+    Raises IndexError for dimensions that do not exist, RuntimeError for repeated dimensions, where
+    the two do not fit, and for sizes below 1.
     """
     dims = None if dim is None else [wrapped(d, t) for d in dim]
     if dims is not None and len(set(dims)) < len(dims):
@@ -113,8 +114,8 @@ def shape_and_dims(
 def shape_and_dims_of_half(
     name: str, t: Tensor, s: Sequence[int] | None, dim: Sequence[int] | None
 ) -> tuple[list[int], list[int], int]:
-    """`shape_and_dims` for half of a spectrum, and how many real points it stands for in its last
-    dimension.
+    """`shape_and_dims` for half of a spectrum, and the number of real points in its last dimension.
+    Raises RuntimeError without dimensions, and as `shape_and_dims`.
     """
     shape, dims = shape_and_dims(t, s, dim)
     check_any(name, dims)
@@ -124,6 +125,6 @@ def shape_and_dims_of_half(
 
 
 def check_any(name: str, dims: Sequence[int]) -> None:
-    """Raises RuntimeError where no dimension is transformed."""
+    """Raises RuntimeError if there are no dimensions to transform."""
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")

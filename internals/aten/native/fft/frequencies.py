@@ -1,7 +1,9 @@
-"""Which frequencies a spectrum has, and turning it so that they are in order
+"""The frequencies of a spectrum, and shifting it so that they are in ascending order
 (`aten/src/ATen/native/SpectralOps.cpp`).
 
-How the real one differs: the numbers are made in place, in two ranges.
+A spectrum begins with frequency 0, then come the positive frequencies, then the negative ones.
+
+How the real one differs: `fftfreq` writes both ranges into one tensor, without `cat`.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ def fft_fftfreq(
     pin_memory: bool | None,
     out: Tensor | None = None,
 ) -> Any:
-    """The frequencies of `fft` of `n` points at a distance `d`: 0, 1, ..., then the negative ones,
-    divided by n d.
+    """The frequencies of the `fft` of `n` points at distance `d`: 0, 1, ..., then the negative
+    ones, all divided by n d.
 
     Raises RuntimeError for an integer dtype, and a negative n.
     """
@@ -54,8 +56,8 @@ def fft_rfftfreq(
     pin_memory: bool | None,
     out: Tensor | None = None,
 ) -> Any:
-    """The frequencies of `rfft`: none of them negative. Raises RuntimeError for an integer
-    dtype.
+    """The n // 2 + 1 frequencies of `rfft`, none of them negative. Raises RuntimeError for an
+    integer dtype.
     """
     if out is not None:
         return range_out(out, fft_rfftfreq(n, d, dtype or out.dtype, layout, device, pin_memory))
@@ -64,27 +66,30 @@ def fft_rfftfreq(
 
 
 def fft_fftshift(self: Tensor, dim: Sequence[int] | None) -> Any:
-    """Frequency 0 in the middle of `dim`, of all dimensions by default."""
+    """`self` rolled so that frequency 0 is in the middle of `dim`, by default of all dimensions."""
     dims = _dims(self, dim)
     return ops.roll(self, [self.size(d) // 2 for d in dims], dims)
 
 
 def fft_ifftshift(self: Tensor, dim: Sequence[int] | None) -> Any:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`, also for odd sizes."""
     dims = _dims(self, dim)
     return ops.roll(self, [(self.size(d) + 1) // 2 for d in dims], dims)
 
 
 def _dims(t: Tensor, dim: Sequence[int] | None) -> list[int]:
+    """The dimensions counted from the front; all for None."""
     return list(range(t.dim())) if dim is None else [wrap_dim(d, t.dim()) for d in dim]
 
 
 def _options(name: str, dtype: dtype | None, *others: Any) -> tuple[Any, ...]:
-    kind = dtype or dt.get_default_dtype()
-    if not (kind.is_floating_point or kind.is_complex):
+    """The tensor options with the dtype filled in. Raises RuntimeError for an integer dtype."""
+    checked_dtype = dtype or dt.get_default_dtype()
+    if not (checked_dtype.is_floating_point or checked_dtype.is_complex):
         raise RuntimeError(f"{name} requires a floating point or complex dtype")
-    return kind, *others
+    return checked_dtype, *others
 
 
 def _inverse(x: float) -> float:
+    """1 / x, and infinity for 0, where Python would raise."""
     return 1 / x if x else float("inf")

@@ -1,14 +1,14 @@
 """The three transforms that all others are made of (`aten/src/ATen/native/mkl/SpectralOps.cpp`).
 
-r2c takes real numbers to complex ones; onesided, it gives only the first half of the last
-dimension, of which the other half is the mirror image. c2r is its inverse, c2c goes from complex to
-complex, forward or back. `normalization` says by what the result is divided: 0 nothing, 1 the
+r2c transforms real numbers to complex ones; with `onesided` it returns only the first half of the
+last dimension, since the other half is its mirror image. c2r is its inverse, c2c goes from complex
+to complex, forward or back. `normalization` says what the result is divided by: 0 nothing, 1 the
 square root of the number of points, 2 their number.
 
-The result lies in memory as PyTorch's does: the dimensions that were transformed innermost.
+The memory order of the result is PyTorch's: the transformed dimensions are innermost.
 
-How the real one differs: MKL or pocketfft is compiled in, and plans are kept; more than three
-dimensions are done in turns.
+How the real one differs: MKL or pocketfft is compiled in, and plans are cached; more than three
+dimensions are transformed in several calls.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.core.tensor_impl import Array
 
-# scipy's names for dividing by nothing, the root, the number
+# scipy's names for dividing by nothing, the root, the number: in the forward transform, and back
 FORWARD = ("backward", "ortho", "forward")
 BACK = ("forward", "ortho", "backward")
 
 
 def _fft_r2c(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
-    """Real to complex. Raises RuntimeError for a tensor that is not floating, and for float16."""
+    """The transform of real numbers: n of them give n // 2 + 1 complex ones in the last of `dim` if
+    `onesided`, else n. Raises RuntimeError for a tensor that is not floating, and for float16.
+    """
     if not self.is_floating_point():
         raise RuntimeError(
             f"_fft_r2c expects a floating point tensor, but got {SCALAR_TYPE_NAME[self.dtype]}"
@@ -53,7 +55,9 @@ def _fft_r2c(self: Tensor, dim: Sequence[int], normalization: int, onesided: boo
 
 
 def _with_mirror_image(half: Array, dims: Sequence[int], points: int) -> Any:
-    """All of a spectrum: at -k in all of `dims` is the conjugate of what is at k."""
+    """The whole spectrum: the value at -k, in all of `dims`, is the conjugate of that at k."""
+    # In the last dimension frequency j of the missing ones is -(points - j). In the others, -k is
+    # position n - k, and 0 stays: a flip, then a roll by one.
     *others, last = dims
     mirror = half.take(range(points - half.shape[last], 0, -1), axis=last).conj()
     for d in others:
@@ -62,8 +66,8 @@ def _with_mirror_image(half: Array, dims: Sequence[int], points: int) -> Any:
 
 
 def _fft_c2r(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: int) -> Any:
-    """Complex to real, back, with `last_dim_size` points in the last of the dimensions. Raises
-    RuntimeError for real tensors.
+    """The inverse of a onesided `_fft_r2c`, with `last_dim_size` real points in the last of `dim`.
+    Raises RuntimeError for real tensors.
     """
     _check_complex("_fft_c2r", self)
     dims = _wrapped(dim, self, normalization)
@@ -80,7 +84,9 @@ def _fft_c2r(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size
 
 
 def _fft_c2c(self: Tensor, dim: Sequence[int], normalization: int, forward: bool) -> Any:
-    """Complex to complex; without dimensions a copy. Raises RuntimeError for real tensors."""
+    """The transform of complex numbers, forward or back; without dimensions a copy. Raises
+    RuntimeError for real tensors.
+    """
     _check_complex("_fft_c2c", self)
     if not dim:
         return from_array(array(self))
@@ -95,21 +101,22 @@ def _result(
     t: Tensor,
     dims: Sequence[int],
     sizes: dict[int, int],
-    kind: dtype,
+    result_dtype: dtype,
     transform: Callable[..., Any],
 ) -> Any:
-    """The result of `transform` for the values, with the transformed dimensions innermost; `sizes`
-    says which sizes change.
+    """`transform` of the array of `t`, in a tensor with the transformed dimensions innermost;
+    `sizes` maps the dimensions whose sizes change to their new sizes.
 
-    Raises RuntimeError where there are no values, and there would have to be results.
+    Raises RuntimeError where the input is empty and the result would not be.
     """
     shape = [sizes.get(d, n) for d, n in enumerate(t.shape)]
+    # from outermost to innermost: the other dimensions in their memory order, then `dims`
     others = sorted((d for d in range(t.dim()) if d not in dims), key=lambda d: -t.stride()[d])
     strides, step = [0] * t.dim(), 1
     for d in reversed([*others, *dims]):
         strides[d] = step
         step *= max(shape[d], 1)
-    out = empty_strided(shape, strides, kind, None, None, None)
+    out = empty_strided(shape, strides, result_dtype, None, None, None)
     if t.numel():
         array(out)[...] = transform(array(t))
     elif out.numel():
@@ -121,8 +128,8 @@ def _result(
 
 
 def _wrapped(dim: Sequence[int], t: Tensor, normalization: int) -> list[int]:
-    """The dimensions. Raises RuntimeError for none, for one that is there twice, and for a
-    normalization that there is not.
+    """The dimensions counted from the front. Raises RuntimeError for none, for repeated ones, and
+    for an unknown normalization.
     """
     if not 0 <= normalization < len(FORWARD):
         raise RuntimeError(f"the normalization of a transform is 0, 1 or 2, not {normalization}")
@@ -139,5 +146,6 @@ def _wrapped(dim: Sequence[int], t: Tensor, normalization: int) -> list[int]:
 
 
 def _check_complex(name: str, t: Tensor) -> None:
+    """Raises RuntimeError for a real tensor."""
     if not t.is_complex():
         raise RuntimeError(f"{name} expects a complex tensor, but got {SCALAR_TYPE_NAME[t.dtype]}")

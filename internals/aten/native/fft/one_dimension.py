@@ -1,10 +1,10 @@
 """Transforms along one dimension (`aten/src/ATen/native/SpectralOps.cpp`).
 
 A real input is not made complex first: `fft` of it is `_fft_r2c` with both halves of the spectrum.
-`hfft` is a forward transform of half a spectrum to real numbers, and `ihfft` its inverse; they are
-made of the others, conjugated.
+`hfft` is a forward transform from half of a symmetric signal to real numbers, and `ihfft` is its
+inverse; they are made of c2r and r2c, conjugated.
 
-How the real one differs: an out= tensor is written to by the leaves.
+How the real one differs: an `out=` tensor is written to by the leaf operators.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def fft_fft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Any:
-    """The spectrum of a signal. Raises RuntimeError for float16, n < 1 and an unknown norm,
-    IndexError for `dim`.
+    """The spectrum of `n` points along `dim`, complex. Raises RuntimeError for float16, n < 1 and
+    an unknown norm, IndexError for a `dim` out of range.
     """
     if self.is_complex():
         return _c2c(self, n, dim, norm, forward=True)
@@ -30,24 +30,28 @@ def fft_fft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Any:
 
 
 def fft_ifft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Any:
-    """The inverse of `fft`."""
+    """The inverse of `fft`. Raises the same errors."""
     if self.is_complex():
         return _c2c(self, n, dim, norm, forward=False)
     return _r2c("ifft", self, n, dim, norm, forward=False, onesided=False)
 
 
 def fft_rfft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Any:
-    """The first half of the spectrum of a real signal. Raises RuntimeError for a complex one."""
+    """The first half of the spectrum of a real signal, n // 2 + 1 numbers. Raises RuntimeError for
+    a complex one, and as `fft`.
+    """
     return _r2c("rfft", self, n, dim, norm, forward=True, onesided=True)
 
 
 def fft_irfft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Any:
-    """The inverse of `rfft`: `n` real points, by default an even number."""
+    """The inverse of `rfft`: `n` real points, by default 2 (m - 1) for m complex numbers."""
     return _c2r(self, n, dim, norm, forward=False)
 
 
 def fft_hfft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Any:
-    """The real spectrum of a signal of which half is given, the other being its mirror image."""
+    """The real spectrum of a signal of which half is given; the other half is its conjugate mirror
+    image.
+    """
     return _c2r(self, n, dim, norm, forward=True)
 
 
@@ -57,6 +61,7 @@ def fft_ihfft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Any:
 
 
 def _c2c(t: Tensor, n: int | None, dim: int, norm: str | None, forward: bool) -> Any:
+    """The transform of a complex tensor along `dim`."""
     d = wrapped(dim, t)
     check_points(t.shape[d] if n is None else n)
     t = t if n is None else resized(t, [d], [n])
@@ -66,6 +71,9 @@ def _c2c(t: Tensor, n: int | None, dim: int, norm: str | None, forward: bool) ->
 def _r2c(
     name: str, t: Tensor, n: int | None, dim: int, norm: str | None, forward: bool, onesided: bool
 ) -> Any:
+    """The transform of a real tensor; of real numbers, the inverse is the conjugate. Raises
+    RuntimeError for a complex tensor.
+    """
     if t.is_complex():
         raise RuntimeError(
             f"{name} expects a real input tensor, but got {SCALAR_TYPE_NAME[t.dtype]}"
@@ -79,6 +87,7 @@ def _r2c(
 
 
 def _c2r(t: Tensor, n: int | None, dim: int, norm: str | None, forward: bool) -> Any:
+    """The transform of half a spectrum, or of half a signal if `forward`, to real numbers."""
     t = promoted(t, complex_wanted=True)
     d = wrapped(dim, t)
     points = 2 * (t.shape[d] - 1) if n is None else n

@@ -1,5 +1,5 @@
-"""out= of the transforms: real numbers only into a floating tensor, complex ones only into a
-complex one (`SpectralOps.cpp`).
+"""The transforms with `out=`: real results need a floating `out`, complex results a complex one
+(`SpectralOps.cpp`).
 
 How the real one differs: the check is in the functions that these call.
 """
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def into(transform: Callable[..., Any], gives_real: bool) -> Callable[..., Any]:
-    """The kernel that writes what `transform` gives. It raises RuntimeError for an `out` of the
-    wrong kind.
+    """The kernel that writes the result of `transform` to `out`. It raises RuntimeError for an
+    `out` that is not floating, or not complex.
     """
-    # the error of fft2 is that of fftn
+    # as in PyTorch, the message for fft2 names fftn, and so does that for ifftn
     name = transform.__name__.removeprefix("fft_").replace("2", "n")
     name = "fftn" if name == "ifftn" else name
     kind = "floating point" if gives_real else "complex"

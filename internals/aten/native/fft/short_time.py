@@ -1,12 +1,12 @@
-"""The spectrum of a signal piece by piece, and back (`aten/src/ATen/native/SpectralOps.cpp`:
-`stft`, `istft`).
+"""The short-time Fourier transform of a signal, and its inverse
+(`aten/src/ATen/native/SpectralOps.cpp`: `stft`, `istft`).
 
-`stft` slides a window over the signal, `hop_length` points at a time: the pieces are a view with
+`stft` slides a window over the signal, `hop_length` points at a time: the frames are a view with
 overlapping rows, which is multiplied by the window and transformed. `istft` transforms back,
-multiplies by the window again and adds the pieces where they came from; what a point was multiplied
-by in all is divided out at the end, so there must be no point that no window saw.
+multiplies by the window again and adds the frames at their positions. The sum is divided by the sum
+of the squares of the windows at each point, so that must not be 0 anywhere.
 
-How the real one differs: nothing but the C++.
+How the real one differs: it is composed of the same operators, in C++.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def stft(
     return_complex: bool | None,
     align_to_window: bool | None,
 ) -> Any:
-    """`stft.center` without padding."""
+    """`stft_center` without padding."""
     return stft_center(
         self,
         n_fft,
@@ -63,10 +63,11 @@ def stft_center(
     return_complex: bool | None,
     align_to_window: bool | None,
 ) -> Any:
-    """Spectra of shape (batch?, frequencies, pieces).
+    """The spectra (frequencies, frames) of a signal (points,), or (batch, frequencies, frames) of
+    (batch, points).
 
-    With `center` the signal is padded by half a window at both ends. Raises RuntimeError for a
-    tensor that is not floating, is no signal or batch of signals, and where the lengths do not fit.
+    With `center` the signal is padded by half a window at both ends. Raises RuntimeError for dtypes
+    that are neither floating nor complex, for other shapes, and where the lengths do not fit.
     """
     hop = n_fft >> 2 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
@@ -90,16 +91,17 @@ def stft_center(
     check.stft_lengths(call, signal.shape[1], n_fft, hop, width, window)
     if window is None and width < n_fft:
         window = ops.ones([width], self.dtype, None, self.device, None)
-    pieces = _overlapping(signal, n_fft, hop, width if align_to_window else n_fft)
+    # (batch, frames, n_fft), transformed to (batch, frames, frequencies)
+    framed = _overlapping(signal, n_fft, hop, width if align_to_window else n_fft)
     if window is not None:
-        pieces = ops.mul_Tensor(pieces, _widened(window, n_fft))
-    by = BY_ROOT if normalized else NOT_DIVIDED
-    if pieces.is_complex():
+        framed = ops.mul_Tensor(framed, _widened(window, n_fft))
+    normalization = BY_ROOT if normalized else NOT_DIVIDED
+    if framed.is_complex():
         if onesided:
             raise RuntimeError(check.ONESIDED)
-        spectra = ops._fft_c2c(pieces, [2], by, True)
+        spectra = ops._fft_c2c(framed, [2], normalization, True)
     else:
-        spectra = ops._fft_r2c(pieces, [2], by, onesided is None or onesided)
+        spectra = ops._fft_r2c(framed, [2], normalization, onesided is None or onesided)
     ops.transpose_(spectra, 1, 2)
     if self.dim() == 1:
         ops.squeeze__dim(spectra, 0)
@@ -118,10 +120,10 @@ def istft(
     length: int | None,
     return_complex: bool,
 ) -> Any:
-    """The signal that `stft` with the same arguments made these spectra of, `length` points of it.
+    """The signal whose `stft` with the same arguments is `self`, (batch, points) or (points,), cut
+    or padded to `length`.
 
-    Raises RuntimeError where the arguments do not fit, and when there is a point at which all
-    windows are zero.
+    Raises RuntimeError where the arguments do not fit, and if all windows are zero at some point.
     """
     hop = n_fft >> 2 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
@@ -135,13 +137,15 @@ def istft(
     half = frequencies != n_fft if onesided is None else onesided
 
     spectra = ops.transpose_int(ops.unsqueeze(self, 0) if self.dim() == 2 else self, 1, 2)
-    pieces = _back(spectra, n_fft, window, half, normalized, return_complex)
+    framed = _inverse_transform(spectra, n_fft, window, half, normalized, return_complex)
+    # unfold_backward adds up overlapping frames, (batch, frames, n_fft) -> (batch, points)
     points = n_fft + hop * (frames - 1)
     total = ops.unfold_backward(
-        ops.mul_Tensor(pieces, window), [pieces.shape[0], points], 1, n_fft, hop
+        ops.mul_Tensor(framed, window), [framed.shape[0], points], 1, n_fft, hop
     )
     squares = ops.expand(ops.pow_Tensor_Scalar(window, 2), [1, frames, n_fft], False)
     weight = ops.unfold_backward(squares, [1, points], 1, n_fft, hop)
+    # the padding of `center` is cut off again
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else points - start
     total, weight = (
@@ -160,15 +164,16 @@ def istft(
 
 
 def _overlapping(signal: Tensor, n_fft: int, hop: int, covered: int) -> Any:
-    """The pieces of signals of shape (batch, points), as a view: (batch, pieces, n_fft).
+    """The frames of signals (batch, points), as a view (batch, frames, n_fft).
 
-    `covered` points in the middle of the first piece begin with the signal; before them there are
-    zeros.
+    `covered` is how many points in the middle of a frame lie in the signal. If that is less than
+    n_fft, the signal is padded with zeros, so that the first frame can begin before it.
     """
     batch, points = signal.shape
     if covered < n_fft:
         left = (n_fft - covered) // 2
         signal = ops.constant_pad_nd(signal, [left, left], 0)
+    # frame i starts i * hop points after the first: overlapping rows of the same memory
     step, stride = signal.stride()
     return ops.as_strided(
         signal, [batch, 1 + (points - covered) // hop, n_fft], [step, hop * stride, stride], None
@@ -176,7 +181,7 @@ def _overlapping(signal: Tensor, n_fft: int, hop: int, covered: int) -> Any:
 
 
 def _widened(window: Tensor, n_fft: int) -> Any:
-    """The window with zeros on both sides, as wide as the pieces."""
+    """The window, padded with zeros on both sides to n_fft points."""
     width = window.shape[0]
     left = (n_fft - width) // 2
     return (
@@ -184,17 +189,19 @@ def _widened(window: Tensor, n_fft: int) -> Any:
     )
 
 
-def _back(
+def _inverse_transform(
     spectra: Tensor, n_fft: int, window: Tensor, half: bool, normalized: bool, return_complex: bool
 ) -> Any:
-    """The pieces whose spectra these are."""
-    by = BY_ROOT if normalized else BY_NUMBER
+    """The frames (batch, frames, n_fft) with the given spectra. Raises RuntimeError where complex
+    windows or results contradict the other arguments.
+    """
+    normalization = BY_ROOT if normalized else BY_NUMBER
     if return_complex:
         if half:
             raise RuntimeError(check.ONESIDED)
-        return ops._fft_c2c(spectra, [2], by, False)
+        return ops._fft_c2c(spectra, [2], normalization, False)
     if window.is_complex():
         raise RuntimeError("Complex windows are incompatible with return_complex=False")
     if not half:
         spectra = ops.slice_Tensor(spectra, -1, 0, n_fft // 2 + 1, 1)
-    return ops._fft_c2r(spectra, [2], by, n_fft)
+    return ops._fft_c2r(spectra, [2], normalization, n_fft)

@@ -1,9 +1,9 @@
 """Errors and warnings of `stft` and `istft` (`aten/src/ATen/native/SpectralOps.cpp`).
 
-Their messages begin with the whole call, sizes and types of its tensors included, so `stft_call`
-and `istft_call` give that text back for the checks which come later.
+Their messages begin with the whole call, with the sizes and types of its tensors, so `stft_call`
+and `istft_call` return that text for the checks that come later.
 
-How the real one differs: its checks stand in the functions themselves.
+How the real one differs: its checks are in the functions themselves.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def stft_call(
     return_complex: bool | None,
     align_to_window: bool | None,
 ) -> str:
-    """Checks what can be known before the signal is padded. Returns the call, as messages have
-    it.
+    """The call as text for messages, after the checks that do not need the length of the padded
+    signal. Raises RuntimeError if one fails.
     """
     _check_window("stft", self, window, LEAKS)
     if return_complex is None and not (
@@ -58,7 +58,8 @@ def stft_call(
 def stft_lengths(
     call: str, points: int, n_fft: int, hop: int, width: int, window: Tensor | None
 ) -> None:
-    """Checks the lengths against a signal of so many points."""
+    """Raises RuntimeError unless the lengths fit a signal of `points` points."""
+    # (the message names win_length as n_fft, as PyTorch's does)
     if not 0 < n_fft <= points:
         raise RuntimeError(f"{call} : expected 0 < n_fft < {points}, but got n_fft={width}")
     if hop <= 0:
@@ -84,7 +85,9 @@ def istft_call(
     length: int | None,
     return_complex: bool,
 ) -> str:
-    """Checks everything but the sum of the windows. Returns the call, as messages have it."""
+    """The call as text for messages, after all checks but that of the sum of the windows. Raises
+    RuntimeError if one fails.
+    """
     _check_window("istft", self, window, LOSES)
     if not self.is_complex():
         raise RuntimeError(
@@ -99,7 +102,7 @@ def istft_call(
     )
     if not self.numel():
         raise RuntimeError(f"{call}: input tensor cannot be empty.")
-    if not 2 <= self.dim() <= 3:  # counted with one for the real and the imaginary part
+    if not 2 <= self.dim() <= 3:  # the message counts a last dimension of 2 parts
         raise RuntimeError(
             f"{call}: expected a tensor with 3 or 4 dimensions, but got {self.dim() + 1}"
         )
@@ -123,6 +126,7 @@ def istft_call(
 
 
 def _check_window(name: str, self: Tensor, window: Tensor | None, effect: str) -> None:
+    """Warns if there is no window. Raises RuntimeError for one on another device."""
     if window is None:
         warn_once(NO_WINDOW.format(effect))
     elif window.device is not self.device:
@@ -133,7 +137,7 @@ def _check_window(name: str, self: Tensor, window: Tensor | None, effect: str) -
 
 
 def _described(t: Tensor | None, brackets: str) -> str:
-    """The name of its legacy type and its sizes, as these messages have them."""
+    """The legacy type of a tensor and its sizes, as they stand in these messages."""
     if t is None:
         return "None"
     name = f"CPU{SCALAR_TYPE_NAME[t.dtype]}Type" if t.is_complex() else t.type()
@@ -141,6 +145,7 @@ def _described(t: Tensor | None, brackets: str) -> str:
 
 
 def _flag(value: bool | None) -> str:
+    """A bool as C++ prints it: 1, 0 or None."""
     return "None" if value is None else str(int(value))
 
 

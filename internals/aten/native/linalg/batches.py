@@ -1,9 +1,9 @@
-"""LAPACK for every matrix of a batch, and where the results go
+"""LAPACK for every matrix of a batch, and the memory layout of the results
 (`aten/src/ATen/native/BatchLinearAlgebraKernel.cpp`).
 
 LAPACK works on one matrix at a time, and on matrices that lie in memory column by column. So do the
 results, and a user can see it: the strides of `cholesky(A)` are (1, n). LAPACK has every routine
-four times, once for each dtype; scipy hands them on.
+four times, once for each dtype; scipy makes them callable from Python.
 
 How the real one differs: the loops are C++, and LAPACK writes into the memory of the result.
 """
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def each(function: Callable[..., Any], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     """Fill the `outputs` with `function(*inputs)` of every matrix; all are tensors or arrays.
 
-    The batch is what the first input has beyond its last two dimensions; all others have it, too.
-    Nothing is called for matrices without elements: LAPACK knows none.
+    The batch is all but the last two dimensions of the first input, and leads the sizes of all the
+    others. For matrices without elements nothing is called: LAPACK does not accept them.
     """
     sources, targets = (
         [array(t) if isinstance(t, TensorImpl) else t for t in ts] for ts in (inputs, outputs)
@@ -57,6 +57,7 @@ def zeros(sizes: Sequence[int], dtype: dtype) -> Any:
 
 def column_major(sizes: Sequence[int], dtype: dtype) -> Any:
     """A tensor of zeros whose matrices, the last two dimensions, lie column by column."""
+    # strides of contiguous (*batch, columns, rows), the last two exchanged: (..., 1, rows)
     *batch, rows, columns = sizes
     strides = contiguous_strides((*batch, columns, rows))
     result = empty(geometry(sizes, (*strides[:-2], strides[-1], strides[-2]), dtype))
@@ -73,5 +74,5 @@ def broadcast_batch(t: Tensor | Array, batch: Sequence[int], core: int = 2) -> A
 
 
 def wants_gradient(t: Tensor) -> bool:
-    """Whether a gradient may be asked for: then more is computed, which it needs."""
+    """Whether a gradient may be asked for: then eigenvectors, say, are computed for it as well."""
     return is_grad_enabled() and bool(t.requires_grad)

@@ -1,8 +1,10 @@
 """Checks of the arguments of the operators on matrices
 (`aten/src/ATen/native/LinearAlgebraUtils.h`).
 
-How the real one differs: it does not; that some operators ask more of these than others is
-PyTorch's habit.
+`name` is the operator's name in the messages. Each operator makes the checks that it makes in
+PyTorch, and in that order: some ask for more than others.
+
+How the real one differs: its checks are inline functions of a header.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from internals.core.dtype import SCALAR_TYPE_NAME
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
+# LAPACK has each routine in these four: spotrf, dpotrf, cpotrf, zpotrf
 LAPACK_DTYPES = (dt.float32, dt.float64, dt.complex64, dt.complex128)
 
 
@@ -26,7 +29,7 @@ def matrices(name: str, t: Tensor, argument: str = "A") -> None:
 
 
 def square(name: str, t: Tensor, argument: str = "A") -> None:
-    """Raises RuntimeError unless the last two dimensions are there and equal."""
+    """Raises RuntimeError for less than two dimensions, or if the last two differ."""
     matrices(name, t, argument)
     m, n = t.shape[-2:]
     if m != n:
@@ -37,8 +40,8 @@ def square(name: str, t: Tensor, argument: str = "A") -> None:
 
 
 def floating(name: str, t: Tensor, low_precision: bool = True) -> None:
-    """Raises RuntimeError for integers and bools; without `low_precision` for half precision,
-    too.
+    """Raises RuntimeError for integers and bools, and for half precision unless
+    `low_precision`.
     """
     if not (t.is_floating_point() or t.is_complex()):
         kind = SCALAR_TYPE_NAME[t.dtype]
@@ -58,7 +61,7 @@ def supported(kernel: str, t: Tensor) -> None:
 
 
 def same_dtype(name: str, a: Tensor, b: Tensor, names: tuple[str, str] = ("LU", "B")) -> None:
-    """Raises RuntimeError for two dtypes."""
+    """Raises RuntimeError if the dtypes differ; `names` is what the message calls the two."""
     if a.dtype is not b.dtype:
         first, second = names
         raise RuntimeError(
@@ -69,7 +72,7 @@ def same_dtype(name: str, a: Tensor, b: Tensor, names: tuple[str, str] = ("LU", 
 
 
 def real_tolerances(name: str, atol: Tensor | None, rtol: Tensor | None) -> None:
-    """Raises RuntimeError for a complex tolerance; None, for one that is not given, is fine."""
+    """Raises RuntimeError for a complex tolerance. None, a tolerance that is not given, passes."""
     for argument, t in (("atol", atol), ("rtol", rtol)):
         if t is not None and t.is_complex():
             kind = SCALAR_TYPE_NAME[t.dtype]
@@ -79,8 +82,8 @@ def real_tolerances(name: str, atol: Tensor | None, rtol: Tensor | None) -> None
 
 
 def solver(name: str, b: Tensor, A: Tensor) -> None:
-    """Raises RuntimeError unless A X = b can be asked, in the words of the operators that came
-    before `torch.linalg`.
+    """Raises RuntimeError unless the sizes and dtypes of A X = b fit, with the messages of the
+    operators that are older than `torch.linalg`.
     """
     (m, n), (rows, columns) = A.shape[-2:], b.shape[-2:]
     if A.dtype is not b.dtype:

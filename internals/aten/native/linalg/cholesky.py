@@ -1,10 +1,9 @@
-"""The Cholesky decomposition, A = L Lᴴ, and what is solved with it
+"""The Cholesky decomposition, A = L Lᴴ, and the systems that are solved with it
 (`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
 
 A is Hermitian and positive-definite, L lower triangular with a positive diagonal. Only the lower
-triangle of A is read (with `upper` only the upper one, and the factor is Lᴴ). That A was not
-positive-definite is noticed on the way, at a pivot that is not positive; which one, LAPACK says in
-`info`.
+triangle of A is read (with `upper` only the upper one, and the factor is Lᴴ). Where a pivot is not
+positive, A was not positive-definite: LAPACK stops there and says in `info` at which pivot.
 
 How the real one differs: A is copied into the result, where LAPACK factors it in place.
 """
@@ -55,7 +54,7 @@ def linalg_cholesky(self: Tensor, upper: bool = False) -> Any:
 
 
 def cholesky(self: Tensor, upper: bool = False) -> Any:
-    """The older `linalg.cholesky`. Raises as that."""
+    """An older name of `linalg.cholesky`. Raises the same errors."""
     deprecated("cholesky", "linalg.cholesky")
     if not self.numel():
         return empty_contiguous(self.shape, self.dtype)
@@ -68,7 +67,7 @@ def cholesky(self: Tensor, upper: bool = False) -> Any:
 def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Any:
     """X with A X = `self`, given the Cholesky factor `input2` of A. Batches are broadcast.
 
-    Raises RuntimeError for other shapes and for two dtypes.
+    A is (..., n, n), `self` (..., n, k). Raises RuntimeError for other shapes and for two dtypes.
     """
     for name, t in (("b", self), ("u", input2)):
         if t.dim() < 2:
@@ -96,6 +95,7 @@ def cholesky_inverse(self: Tensor, upper: bool = False) -> Any:
 
     def invert(c: Array) -> Any:
         inverse, info = potri(c, lower=not upper)
+        # potri fills one triangle of the Hermitian inverse: the other is its conjugate transpose
         half = np.triu(inverse, 1) if upper else np.tril(inverse, -1)
         return half + half.conj().T + np.diag(np.diag(inverse)), info
 
@@ -105,6 +105,7 @@ def cholesky_inverse(self: Tensor, upper: bool = False) -> Any:
 
 
 def _factor(A: Tensor, upper: bool) -> tuple[Any, Any]:
+    """The factor of every matrix, and LAPACK's `info` in int32, one for each."""
     if A.numel():
         checks.supported("cholesky_cpu", A)
     L, info = column_major(A.shape, A.dtype), zeros(A.shape[:-2], dt.int32)

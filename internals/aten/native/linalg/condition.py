@@ -1,9 +1,9 @@
 """The condition number, `linalg.cond` (`aten/src/ATen/native/BatchLinearAlgebra.cpp`:
 `linalg_cond`).
 
-How much an error in B can grow in the X of A X = B: the norm of A times that of its inverse. In the
-2-norm those are the largest singular value, and one over the smallest. A singular matrix has an
-infinite one.
+It says how much an error in B can grow in the X of A X = B: the norm of A times that of its
+inverse. In the 2-norm these are the largest singular value, and one over the smallest. The
+condition number of a singular matrix is infinite.
 
 How the real one differs: it overwrites the inverse where a matrix is singular, and so in some norms
 it cannot be differentiated.
@@ -35,6 +35,7 @@ def linalg_cond(self: Tensor, p: Scalar | None = None) -> Any:
     if self.dim() < 2:
         raise RuntimeError(f"{NAME}: The input tensor must have at least 2 dimensions.")
     order = 2 if p is None else p
+    # in the 2-norm the singular values, in descending order, are enough: no inverse is needed
     if abs(order) == 2:
         if not self.numel():
             return _zeros(self)
@@ -58,7 +59,9 @@ def linalg_cond(self: Tensor, p: Scalar | None = None) -> Any:
 
 
 def linalg_cond_p_str(self: Tensor, p: str) -> Any:
-    """The same in the norm "fro" or "nuc", of square matrices. Raises as `linalg_cond`."""
+    """The condition number of square matrices in the norm "fro" or "nuc". Raises as
+    `linalg_cond`.
+    """
     if p not in ("fro", "nuc"):
         raise RuntimeError(f"{NAME} got an invalid norm type: {p}")
     checks.square(f"{NAME}(ord={p})", self)
@@ -76,15 +79,17 @@ def linalg_cond_p_str(self: Tensor, p: str) -> Any:
 def _norm_of_inverse(A: Tensor, norm: Callable[..., Any]) -> Any:
     """The norm of the inverse of A, infinite where there is none."""
     inverse, info = ops.linalg_inv_ex(A, False)
+    # `inverse` of a singular matrix holds garbage, perhaps NaN: 0 there, so that no norm fails
     singular = ops.gt_Scalar(info, 0)
     inverse = ops.masked_fill_Scalar(inverse, ops.unsqueeze(ops.unsqueeze(singular, -1), -1), 0)
     return ops.masked_fill_Scalar(norm(inverse), singular, float("inf"))
 
 
 def _without_nan(number: Any) -> Any:
-    """The zero matrix is as singular as others: 0 times infinity counts as infinity here."""
+    """`number` with infinity for NaN, which is 0 times infinity, from the zero matrix."""
     return ops.nan_to_num(number, float("inf"), float("inf"), float("-inf"))
 
 
 def _zeros(A: Tensor) -> Any:
+    """The condition numbers of matrices without elements: 0 for each, in a real dtype."""
     return ops.new_zeros(A, list(A.shape[:-2]), A.dtype.to_real(), None, None, None)

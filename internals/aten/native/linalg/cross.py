@@ -1,6 +1,7 @@
 """The cross product (`aten/src/ATen/native/Cross.cpp`).
 
-Of two vectors of three elements a third, at a right angle to both: x₂y₃ - x₃y₂, and so on around.
+The cross product of two vectors of three elements is a vector at a right angle to both: x₂y₃ -
+x₃y₂, x₃y₁ - x₁y₃, x₁y₂ - x₂y₁.
 
 How the real one differs: one loop over memory; here a few passes of numpy.
 """
@@ -42,10 +43,12 @@ def linalg_cross(self: Tensor, other: Tensor, dim: int = -1, out: Tensor | None 
     result = set_output(sizes, self.dtype, out)
     check_dtype("cross", self.dtype, dt.INTEGRAL, dt.FLOATING, dt.COMPLEX)
     check_same_dtype(self, other)
+    # (3, ...): x[0], x[1] and x[2] are then the components, each with the broadcast sizes
     x, y = (np.moveaxis(np.broadcast_to(array(t), sizes), axis, 0) for t in (self, other))
     with np.errstate(all="ignore"):
-        found = [x[i - 2] * y[i - 1] - x[i - 1] * y[i - 2] for i in range(3)]
-    array(result)[...] = np.stack(found, axis)
+        # negative indices go around: component 0 is x[1] * y[2] - x[2] * y[1]
+        components = [x[i - 2] * y[i - 1] - x[i - 1] * y[i - 2] for i in range(3)]
+    array(result)[...] = np.stack(components, axis)
     return result
 
 

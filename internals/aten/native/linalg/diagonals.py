@@ -1,6 +1,6 @@
 """The trace of a matrix, and its gradient (`aten/src/ATen/native/ReduceOps.cpp`: `trace_cpu`).
 
-How the real one differs: it adds up one number after the other.
+How the real one differs: it adds up one number after the other, and so its last bits may differ.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def trace(self: Tensor) -> Any:
-    """The sum of the diagonal of a matrix; of integers in int64.
+    """The sum of the diagonal of a matrix, as a 0-d tensor; integers are added in int64.
 
     Raises RuntimeError unless there are two dimensions, NotImplementedError for bools.
     """
@@ -38,8 +38,9 @@ def trace(self: Tensor) -> Any:
 
 
 def trace_backward(grad: Tensor, sizes: Sequence[int]) -> Any:
-    """A matrix of `sizes` with `grad` on its diagonal. Raises RuntimeError unless `sizes` are
-    two.
+    """The gradient of `trace`: a matrix of `sizes` with the 0-d `grad` along its diagonal.
+
+    Raises RuntimeError unless there are two sizes.
     """
     if len(sizes) != 2:
         raise RuntimeError("expected matrix input")

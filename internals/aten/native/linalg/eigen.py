@@ -1,10 +1,11 @@
 """Eigenvalues and eigenvectors (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_eig`,
 `linalg_eigh`).
 
-A V = V diag(L). A Hermitian matrix has real eigenvalues, here in ascending order, and orthonormal
-eigenvectors; only one of its triangles is read. Any other has complex ones, even if it is real
-itself: then LAPACK gives them as pairs of real vectors, the real and the imaginary part of one
-eigenvector, whose conjugate is the other.
+A V = V diag(L), for the eigenvalues L and the eigenvectors in the columns of V. A Hermitian matrix
+has real eigenvalues, here in ascending order, and orthonormal eigenvectors; only one of its
+triangles is read. The results for any other matrix are complex, even if it is real itself. Complex
+eigenvalues of a real matrix come in conjugate pairs; LAPACK returns two real columns for a pair,
+the real and the imaginary part of one eigenvector, whose conjugate is the other.
 
 How the real one differs: `eigvals` of a matrix with NaN can crash there.
 """
@@ -60,6 +61,7 @@ def _linalg_eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> Any:
         each(lambda a: syevd(a, lower=lower), [A], [values, vectors, info])
     else:
         vectors = empty_contiguous((0,), A.dtype)
+        # syevd returns (values, vectors, info): [::2] omits the vectors
         each(lambda a: syevd(a, compute_v=False, lower=lower)[::2], [A], [values, info])
     check_errors(info, "linalg.eigh", A.dim() == 2)
     return named("_linalg_eigh", FIELDS)(values, vectors)
@@ -81,25 +83,36 @@ def linalg_eigvals(self: Tensor) -> Any:
 
 
 def _linalg_eigvals(self: Tensor) -> Any:
-    """`linalg_eigvals` of a matrix that no gradient is wanted for. Raises as `linalg_eig`."""
+    """`linalg_eigvals` where no gradient is needed: that takes the eigenvectors, too. Raises as
+    `linalg_eig`.
+    """
     return _geev(self, "linalg.eigvals", False)[0]
 
 
 def _geev(A: Tensor, name: str, compute_v: bool) -> tuple[Any, Any]:
+    """Eigenvalues (..., n) and eigenvectors (..., n, n), or None without `compute_v`."""
     checks.square(name, A)
-    kind = A.dtype.to_complex()
+    complex_dtype = A.dtype.to_complex()
     checks.supported("linalg_eig_out_cpu", A)
     if not np.isfinite(array(A)).all():
         raise RuntimeError(f"torch.{name}: input tensor should not contain infs or NaNs.")
-    values, vectors = zeros(A.shape[:-1], kind), column_major(A.shape, kind) if compute_v else None
+    values, vectors = (
+        zeros(A.shape[:-1], complex_dtype),
+        column_major(A.shape, complex_dtype) if compute_v else None,
+    )
     info = np.zeros(A.shape[:-2], np.int32)
     geev = routine("geev", A.dtype)
 
+    # LAPACK returns the eigenvalues of a real matrix as two arrays, real and imaginary parts
     def decompose(a: Array) -> Any:
         *w, _, v, info = geev(a, compute_vl=False, compute_vr=compute_v)
         if len(w) == 2:
             real, imaginary = w
-            return real + 1j * imaginary, info, _pairs(imaginary, v) if compute_v else None
+            return (
+                real + 1j * imaginary,
+                info,
+                _complex_vectors(imaginary, v) if compute_v else None,
+            )
         return w[0], info, v
 
     each(
@@ -111,10 +124,12 @@ def _geev(A: Tensor, name: str, compute_v: bool) -> tuple[Any, Any]:
     return values, vectors
 
 
-def _pairs(imaginary: Array, v: Array) -> Any:
-    """The complex eigenvectors, from columns that are vectors of real eigenvalues, or real and
-    imaginary part of a pair.
+def _complex_vectors(imaginary: Array, v: Array) -> Any:
+    """The complex eigenvectors of a real (n, n) matrix, from LAPACK's real columns `v` and the
+    imaginary parts (n,) of the eigenvalues.
     """
+    # A pair is two neighbouring columns (re, im), the eigenvalue with imaginary > 0 first:
+    # re + i im, and its conjugate. Columns of real eigenvalues stay as they are.
     first, second = imaginary > 0, imaginary < 0
     result = v.astype(np.result_type(v, np.complex64))
     result[:, first] += 1j * v[:, second]

@@ -2,9 +2,9 @@
 `aten/src/ATen/native/BatchLinearAlgebra.cpp`).
 
 A routine of LAPACK does not raise: it returns a number, `info`. 0 is success; a positive number
-says where the algorithm came to an end, at a pivot that is zero, say; a negative one complains of
-an argument. The `_ex` operators hand `info` to the caller, one for each matrix of a batch; the
-others ask `check_errors`.
+says where the algorithm stopped, at a pivot that is zero, say; a negative one names an invalid
+argument. The `_ex` operators hand `info` to the caller, one for each matrix of a batch; the
+others call `check_errors`.
 
 How the real one differs: the class is `torch._C._LinAlgError`; on a GPU, looking at `info` would
 wait for the device, which is why the `_ex` operators exist.
@@ -28,16 +28,16 @@ class LinAlgError(RuntimeError):
 
 
 def _linalg_check_errors(info: Tensor, api_name: str, is_matrix: bool) -> None:
-    """The operator: `check_errors` of an int32 tensor, for whose device it waits."""
+    """`check_errors` as an operator, of an int32 tensor; waits for its device."""
     check_errors(host_array(info), api_name, is_matrix)
 
 
 def check_errors(info: Array, api_name: str, is_matrix: bool) -> None:
-    """Raises LinAlgError for the first of `info`, an array of numbers, that is not 0; `api_name`
-    chooses the words.
+    """Raises LinAlgError for the first element of `info`, an array, that is not 0; `api_name`
+    chooses the message. With `is_matrix` there was no batch.
 
-    With `is_matrix` there was no batch. A negative number is a bug here, but for svd's -4: a plain
-    RuntimeError.
+    Raises a plain RuntimeError for `lu_factor`, and for a negative number, which is a bug here
+    (except -4 of the svd).
     """
     if not info.any():
         return
@@ -54,6 +54,7 @@ def check_errors(info: Array, api_name: str, is_matrix: bool) -> None:
             f"{where}: Argument {-code} has illegal value. Most certainly there is a bug in the "
             "implementation."
         )
+    # the first key that is a part of `api_name`, such as "cholesky" of "linalg.cholesky_ex"
     for name, text in _TEXTS.items():
         if name in api_name:
             error = RuntimeError if name == "lu_factor" else LinAlgError

@@ -1,11 +1,11 @@
 """The exponential of a matrix (`aten/src/ATen/native/LinearAlgebra.cpp`: `linalg_matrix_exp`).
 
 1 + A + A²/2 + A³/6 + ..., a series that converges for every A, but slowly and with large terms that
-cancel. So A is first divided by a power of two, and the result squared as often: exp(A) =
-exp(A/2)². scipy does it, with a quotient of polynomials for the series (N. J. Higham, A. H.
-Al-Mohy).
+cancel. So A is first divided by 2ˢ, and the result squared s times: exp(A) = exp(A/2)². scipy does
+it, with a quotient of polynomials (a Padé approximant) for the series (A. H. Al-Mohy, N. J.
+Higham).
 
-How the real one differs: it takes polynomials, of a degree (1, 2, 4, 8, 12 or 18) that it chooses
+How the real one differs: it uses polynomials, of a degree (1, 2, 4, 8, 12 or 18) that it chooses
 for each matrix of a batch.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def linalg_matrix_exp(self: Tensor) -> Any:
-    """The exponential of every matrix; NaN for one that has elements that are not finite.
+    """The exponential of every matrix; all NaN for a matrix with an infinity or NaN.
 
     Raises RuntimeError for integers and for matrices that are not square.
     """

@@ -1,11 +1,11 @@
-"""P A = L U, for those who need the factors only as a means
+"""LU factors, P A = L U, for the operators that compute something else with them
 (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `lu_factor_stub`).
 
-Elimination with the largest element of a column as its pivot: L and U, triangular, lie in one
-matrix, and `pivots` tells for each row which one it changed places with, counted from 1. From the
-factors follow determinants, solutions and inverses.
+They are the result of Gaussian elimination with the largest element of a column as its pivot. Both
+are triangular, and stored in one matrix; `pivots` says for each row with which one it was
+exchanged, counted from 1. Determinants, solutions and inverses are computed from them.
 
-How the real one differs: it does not.
+How the real one differs: LAPACK factors in the memory of the result.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 def factor(A: Tensor, transpose: bool = False) -> tuple[Any, Any, Any]:
-    """The factors of every matrix, or with `transpose` of its transpose, the pivots, and LAPACK's
-    `info`.
+    """(LU, pivots, info): the (m, n) factors of every matrix, or with `transpose` of its transpose,
+    min(m, n) pivots in int32, and LAPACK's `info`.
 
     Raises NotImplementedError for dtypes that LAPACK does not know.
     """
@@ -47,17 +47,19 @@ def factor(A: Tensor, transpose: bool = False) -> tuple[Any, Any, Any]:
 
 
 def factors_transpose(A: Tensor) -> bool:
-    """Whether a determinant is that of Aᵀ: a row-major A, read by columns, is just that, and
-    nothing has to be copied.
+    """Whether a determinant is computed from Aᵀ, which has the same one.
+
+    LAPACK reads columns: the memory of a row-major A is a column-major Aᵀ, so no copy is needed.
     """
     return A.is_contiguous() and not A.dtype.is_complex
 
 
 def solve_factored(LU: Array, pivots: Array, b: Array, out: Array, transpose: bool = False) -> None:
-    """Fill `out` with the x of A x = b, with `transpose` of Aᵀ x = b, for A of which LU and pivots
-    are the factors.
+    """Fill `out` with the x of A x = b, with `transpose` of Aᵀ x = b, for the A with factors `LU`
+    and `pivots`.
 
-    All four are arrays with the same batch. If A is singular x is infinite or NaN.
+    All four are arrays with the same batch. The columns of b are solved at once. If A is singular x
+    is infinite or NaN.
     """
     if b.size:
         getrs = routine("getrs", dt.BY_NUMPY[b.dtype])

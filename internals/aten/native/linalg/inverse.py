@@ -1,8 +1,8 @@
 """Inverses (`aten/src/ATen/native/BatchLinearAlgebra.cpp`, `LinearAlgebra.cpp`).
 
-A⁻¹ solves A X = 1, and so it is computed: A is factored, and the factors are solved with each
-column of the identity matrix. `linalg.inv_ex` tells in `info` which matrices have no inverse;
-`linalg.inv` raises for the first of them. Everything else here is composite.
+A⁻¹ is the X of A X = 1, and it is computed as such: A is factored into L U, which is then solved
+for each column of the identity matrix. `linalg.inv_ex` says in `info` which matrices have no
+inverse; `linalg.inv` raises for the first of them. Everything else here is composite.
 
 How the real one differs: `linalg.inv_ex` calls `linalg.solve_ex`, with the identity matrix as B.
 """
@@ -55,11 +55,11 @@ def linalg_inv(A: Tensor) -> Any:
 
 
 def linalg_tensorinv(self: Tensor, ind: int = 2) -> Any:
-    """The inverse of a tensor as a linear map, from its dimensions from `ind` on to those before
-    it.
+    """The inverse of a tensor as a linear map, from the dimensions from `ind` on to those before.
 
-    So tensordot(result, t, ind) is t for every t that has the first `ind` sizes. Raises
-    RuntimeError unless the two products of sizes are equal.
+    The result has them exchanged: sizes (*after, *before). So tensordot(result, t, ind) is t for
+    every t that has the first `ind` sizes. Raises RuntimeError unless the two products of sizes are
+    equal.
     """
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")

@@ -1,11 +1,12 @@
 """The LDL decomposition of symmetric matrices, A = L D Lᵀ
 (`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
 
-Cholesky's for matrices that need not be positive: L has ones on its diagonal, D is diagonal but for
-some 2 by 2 blocks, which the sign of the pivots marks. With `hermitian` it is A = L D Lᴴ, which for
-a real matrix is the same. Only the lower triangle is read.
+It is Cholesky's decomposition for matrices that need not be positive-definite: L has ones on its
+diagonal, and D is diagonal except for some 2 by 2 blocks, which negative pivots mark. With
+`hermitian` it is A = L D Lᴴ, which for a real matrix is the same. Only the lower triangle is read.
+There is no derivative, as in PyTorch.
 
-How the real one differs: it does not; there is no derivative there either.
+How the real one differs: LAPACK factors in the memory of the result.
 """
 
 from __future__ import annotations
@@ -95,14 +96,17 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = Fa
 
 
 def _checked_pivots(name: str, pivots: Tensor, n: int) -> Any:
-    """The pivots as an array. Raises RuntimeError for what would lead LAPACK, which believes them,
-    out of the matrix.
+    """The pivots as an array.
+
+    LAPACK trusts them: RuntimeError is raised for those that would lead it out of the matrix.
     """
     p = snapshot(pivots)
     for row in p.reshape(-1, n) if p.size else ():
-        negative = np.flatnonzero(row < 0)  # a block of two rows has two of them
-        ends = np.flatnonzero(np.diff(negative, prepend=-2, append=n + 2) > 1)
-        if ((row == 0) | (row > n) | (row < -n)).any() or (np.diff(ends) % 2).any():
+        # A 2 by 2 block has two negative pivots, so each run of negative ones has even length.
+        # `bounds` are the positions within `negative` where a run starts, and the end of the last.
+        negative = np.flatnonzero(row < 0)
+        bounds = np.flatnonzero(np.diff(negative, prepend=-2, append=n + 2) > 1)
+        if ((row == 0) | (row > n) | (row < -n)).any() or (np.diff(bounds) % 2).any():
             raise RuntimeError(
                 f"{name}: pivots have to be rows from 1 to {n}, or pairs of such numbers that are "
                 "negative. "
@@ -112,4 +116,5 @@ def _checked_pivots(name: str, pivots: Tensor, n: int) -> Any:
 
 
 def _is_hermitian(t: Tensor, hermitian: bool) -> bool:
+    """Whether LAPACK's routine is the Hermitian one: the real routines know only symmetric ones."""
     return hermitian and bool(t.is_complex())

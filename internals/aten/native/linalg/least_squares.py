@@ -1,10 +1,11 @@
 """Least squares, `linalg.lstsq` (`aten/src/ATen/native/BatchLinearAlgebra.cpp`:
 `linalg_lstsq_out_info`).
 
-Of all X the one with the smallest |A X - B|, and if there are several the smallest of those. LAPACK
-has four routines for it: `gels` (QR, A of full rank), `gelsy` (QR with pivots, which finds the
-rank), `gelsd` and `gelss` (singular values). Each leaves X in the first rows of B's memory; the
-rows below, if there are any, are what A cannot reach: their squares are the residuals.
+The solution is the X with the smallest |A X - B|, and if there are several, the smallest of those.
+LAPACK has four routines for it: `gels` (QR, A of full rank), `gelsy` (QR with pivots, which finds
+the rank), `gelsd` and `gelss` (singular values). Each leaves X in the first n rows of B's memory;
+the rows below, if there are any, hold the part of B that A X cannot reach, and their sums of
+squares are the residuals.
 
 How the real one differs: on a GPU there is only `gels`.
 """
@@ -42,7 +43,7 @@ def linalg_lstsq(
 
     `rcond`: singular values (for `gelsy` pivots) smaller than this times the largest count as zero.
     Raises RuntimeError for sizes that do not fit, dtypes other than float32, float64 and complex,
-    and an unknown `driver`, LinAlgError when `gels` meets a matrix that has not full rank.
+    and an unknown `driver`, LinAlgError when `gels` meets a matrix without full rank.
     """
     _check(self, b)
     driver = "gelsy" if driver is None else driver
@@ -54,30 +55,37 @@ def linalg_lstsq(
     sides = array(b)[..., None] if vector else array(b)
     *_, m, n = self.shape
     batch = common_batch(self.shape, sides.shape)
+    # B (m, rhs) goes in, X (n, rhs) comes out: the buffer (max(m, n), rhs) has room for both
     k, rhs, real = min(m, n), sides.shape[-1], self.dtype.to_real()
     buffer = column_major((*batch, max(m, n), rhs), self.dtype)
     array(buffer)[..., :m, :] = sides
-    own = self.shape[:-2]
-    rank, values, info = zeros(own, dt.int64), zeros((*own, k), real), np.zeros(own, np.int32)
+    own_batch = self.shape[:-2]
+    rank, values, info = (
+        zeros(own_batch, dt.int64),
+        zeros((*own_batch, k), real),
+        np.zeros(own_batch, np.int32),
+    )
     if rcond is None:
         rcond = float(np.finfo(self.dtype.np).eps) * max(m, n)
     if self.numel():
-        found = [
-            _shared(array(rank), batch),
-            _shared(array(values), (*batch, k)),
-            _shared(info, batch),
+        targets = [
+            _broadcast_target(array(rank), batch),
+            _broadcast_target(array(values), (*batch, k)),
+            _broadcast_target(info, batch),
         ]
         each(
             _solver(driver, self, rcond, rhs),
             [broadcast_batch(self, batch), buffer],
-            [buffer, *found],
+            [buffer, *targets],
         )
     elif driver == "gels" or not m:
         array(buffer)[...] = 0
     check_errors(info, NAME, self.dim() == 2)
+    # only where A has more rows than columns and full rank; PyTorch omits them for gelsy
     residuals = empty_contiguous((0,), real)
     if m > n and driver != "gelsy" and (driver == "gels" or (array(rank) == n).all()):
         residuals = from_array((np.abs(array(buffer)[..., n:, :]) ** 2).sum(-2, dtype=real.np))
+    # the first n rows of the buffer; of a vector b its only column
     strides, end = buffer.stride(), (n,) if vector else (n, rhs)
     solution = alias(buffer, (*batch, *end), strides[:-1] if vector else strides, 0)
     return named("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))(
@@ -88,9 +96,9 @@ def linalg_lstsq(
     )
 
 
-def _shared(a: Array, sizes: Sequence[int]) -> Any:
-    """`a` broadcast, to be written to: what is found for an A that has several B is the same each
-    time.
+def _broadcast_target(a: Array, sizes: Sequence[int]) -> Any:
+    """`a` broadcast to `sizes`, and writable: an A that has several B writes the same rank, values
+    and `info` to the same memory each time.
     """
     spread = np.broadcast_to(a, sizes)
     spread.flags.writeable = True
@@ -98,8 +106,8 @@ def _shared(a: Array, sizes: Sequence[int]) -> Any:
 
 
 def _solver(driver: str, A: Tensor, rcond: float, rhs: int) -> Callable[[Any, Any], Any]:
-    """The routine as a function of A and B: solution, rank, singular values (0 where it finds
-    none), and `info`.
+    """LAPACK's routine as a function of A and B. It returns the solution, the rank, the singular
+    values (0 where the routine does not compute them), and `info`.
     """
     *_, m, n = A.shape
     lapack = routine(driver, A.dtype)
@@ -110,6 +118,7 @@ def _solver(driver: str, A: Tensor, rcond: float, rhs: int) -> Callable[[Any, An
             return x, 0, 0, info
 
     elif driver == "gelsy":
+        # a first call says how much workspace the second one needs
         work = int(routine("gelsy_lwork", A.dtype)(m, n, rhs, rcond)[0].real)
 
         def solve(a: Array, b: Array) -> Any:
@@ -134,6 +143,9 @@ def _solver(driver: str, A: Tensor, rcond: float, rhs: int) -> Callable[[Any, An
 
 
 def _check(A: Tensor, B: Tensor) -> None:
+    """Raises RuntimeError unless A is (..., m, n), B (..., m, rhs) or (..., m), of one dtype that
+    LAPACK knows.
+    """
     if A.dim() < 2:
         raise RuntimeError(f"{NAME}: input must have at least 2 dimensions.")
     if B.dim() < 1:

@@ -1,11 +1,11 @@
 """The LU decomposition, A = P L U (`aten/src/ATen/native/BatchLinearAlgebra.cpp`).
 
-Gaussian elimination, remembered: U is what it leaves, an upper triangle; L, a lower triangle with
-ones on the diagonal, by how much rows were subtracted from others; P, in which order the rows were
-taken. LAPACK keeps L and U in one matrix, and P as a list of pivots: in step i row i changed places
-with row `pivots[i]`, counted from 1.
+It records a Gaussian elimination: U is the upper triangle that is left; L, lower triangular with
+ones on the diagonal, holds the multiples of rows that were subtracted from other rows; P is the
+order in which the rows were taken. LAPACK keeps L and U in one matrix, and P as a list of pivots:
+step i exchanged row i with row `pivots[i]`, counted from 1.
 
-How the real one differs: on a GPU it can do without pivots.
+How the real one differs: on a GPU it can also factor without pivots.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def linalg_lu_factor(A: Tensor, pivot: bool = True) -> Any:
 
 def _lu_with_info(self: Tensor, pivot: bool = True, check_errors: bool = True) -> Any:
     """The operator that `torch.lu` calls: `linalg_lu_factor_ex` without `check_errors`, whatever
-    the caller says.
+    the caller passes.
     """
     deprecated("lu", "linalg.lu_factor / torch.linalg.lu_factor_ex")
     return named("_lu_with_info", ("LU", "pivots", "info"))(
@@ -88,7 +88,7 @@ def linalg_lu(A: Tensor, pivot: bool = True) -> Any:
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> Any:
-    """P, L and U from what `linalg_lu_factor` gave; what is not wanted is empty.
+    """P, L and U from the result of `linalg_lu_factor`; those that are not asked for are empty.
 
     Raises RuntimeError for less than two dimensions and for pivots that are not int32 or name no
     row.
@@ -108,8 +108,10 @@ def lu_unpack(
     P, L, U = (empty_contiguous((0,), LU_data.dtype) for _ in range(3))
     *batch, m, n = LU_data.shape
     if unpack_pivots:
-        pairs = zip(reversed(LU_pivots.shape[:-1]), reversed(batch))
-        if not 1 <= LU_pivots.dim() <= len(batch) + 1 or any(k not in (1, b) for k, b in pairs):
+        batch_sizes = zip(reversed(LU_pivots.shape[:-1]), reversed(batch))
+        if not 1 <= LU_pivots.dim() <= len(batch) + 1 or any(
+            k not in (1, b) for k, b in batch_sizes
+        ):
             raise RuntimeError(
                 f"torch.lu_unpack: pivots of sizes {list(LU_pivots.shape)} do not fit LU of "
                 f"{list(LU_data.shape)}"
@@ -127,6 +129,7 @@ def lu_unpack(
 
 
 def _factor(A: Tensor, pivot: bool) -> tuple[Any, Any, Any]:
+    """LU, pivots and `info`. Raises RuntimeError without `pivot`, which only a GPU supports."""
     if A.numel() and not pivot:
         checks.supported("lu_cpu", A)
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
@@ -134,12 +137,13 @@ def _factor(A: Tensor, pivot: bool) -> tuple[Any, Any, Any]:
 
 
 def _permutation(pivots: Array, m: int) -> Any:
-    """The matrix P of every list of pivots, as bools: row j of L U is row order[j] of A, so P is 1
-    at (order[j], j).
+    """The matrix P (..., m, m) of every list of pivots (..., k), as bools.
+
+    Row j of L U is row order[j] of A, so P is 1 at (order[j], j).
     """
     *batch, k = pivots.shape
     order = np.broadcast_to(np.arange(m), (*batch, m)).copy()
-    for step in range(k):
+    for step in range(k):  # exchange order[step] and order[pivots[step] - 1], in all the batch
         other = pivots[..., step : step + 1] - 1
         taken = np.take_along_axis(order, other, -1)
         np.put_along_axis(order, other, order[..., step : step + 1], -1)
@@ -148,7 +152,7 @@ def _permutation(pivots: Array, m: int) -> Any:
 
 
 def _triangles(LU: Array) -> tuple[Any, Any]:
-    """L and U, from the one matrix that holds both."""
+    """L (..., m, k) and U (..., k, n), from the (m, n) matrix that holds both; k is min(m, n)."""
     k = min(LU.shape[-2:])
     L = np.tril(LU[..., :k], -1) + np.eye(LU.shape[-2], k, dtype=LU.dtype)
     return from_array(L), from_array(np.triu(LU[..., :k, :]))

@@ -73,14 +73,15 @@ def linalg_lu_solve(
 
 
 def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
-    """The older `linalg.lu_solve`, B first. Raises as that."""
+    """An older name of `linalg.lu_solve`, with B first. Raises the same errors."""
     deprecated("lu_solve", "linalg.lu_solve")
     return ops.linalg_lu_solve(LU_data, LU_pivots, self, True, False)
 
 
 def _solve(LU: Array, pivots: Array, b: Array, out: Array, left: bool, adjoint: bool) -> None:
-    """Fill `out`. X A = B is Aᵀ Xᵀ = Bᵀ. Where Aᴴ stands for A, Aᵀ does, and B and X are conjugated
-    instead.
+    """Fill `out` with X, by `solve_factored`, which solves only A x = b and Aᵀ x = b.
+
+    X A = B is Aᵀ Xᵀ = Bᵀ. Aᴴ X = B is Aᵀ conj(X) = conj(B). Both together need A itself again.
     """
     b = b if left else b.swapaxes(-1, -2)
     x = np.empty_like(b)
@@ -90,4 +91,5 @@ def _solve(LU: Array, pivots: Array, b: Array, out: Array, left: bool, adjoint: 
 
 
 def _is_not_square(t: Tensor) -> bool:
+    """Whether the last two sizes differ, or there are fewer than two."""
     return t.dim() < 2 or t.shape[-1] != t.shape[-2]

@@ -1,12 +1,13 @@
-"""Norms of matrices, and of either kind (`aten/src/ATen/native/LinearAlgebra.cpp`).
+"""Norms of matrices, and `linalg.norm`, which is for vectors and matrices
+(`aten/src/ATen/native/LinearAlgebra.cpp`).
 
 The norm of a matrix says how much longer it can make a vector: its largest singular value for ord =
 2, the largest sum of a column's absolute values for ord = 1, of a row's for inf. With a minus, the
 smallest. "nuc" is the sum of the singular values, "fro" the 2-norm of all elements. `linalg.norm`
-is whichever of `vector_norm` and `matrix_norm` its dimensions call for. All are composite: their
+calls `vector_norm` or `matrix_norm`, depending on its dimensions. All are composite: their
 derivatives are those of `linalg_vector_norm`, `_linalg_svd`, `amax`.
 
-How the real one differs: it does not.
+How the real one differs: it is composed of the same operators, in C++.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ def linalg_matrix_norm(
         return _of_singular_values(
             self, (row, column), keepdim, dtype, lambda s, keep: extreme(s, -1, keep)
         )
+    # Order 1: sum over the rows of each column, then take the extreme column; inf: the other way.
     if size == float("inf"):
         row, column = column, row
     if not keepdim and row < column:
@@ -99,7 +101,7 @@ def linalg_matrix_norm_str_ord(
     """The norm "fro" (all elements as one vector) or "nuc" (the sum of the singular values) of the
     matrices in two dimensions.
 
-    Raises RuntimeError as `linalg_matrix_norm`; only "nuc" refuses half precision.
+    Raises RuntimeError as `linalg_matrix_norm`; only "nuc" rejects half precision.
     """
     if ord not in ("fro", "nuc"):
         raise RuntimeError(f"{_NAME}: Order {ord} not supported.")
@@ -128,12 +130,11 @@ def frobenius_norm_dim(self: Tensor, dim: Sequence[int], keepdim: bool = False) 
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Any:
     """The norm over all dimensions but `dim`, which are kept with size 1; with dim = -1 over all,
-    as a 0-d tensor.
-
-    What weight normalisation divides by.
+    as a 0-d tensor. Weight normalisation divides by it.
     """
     if dim == -1:
         return ops.norm_Scalar(v, pow)
+    # a dimension in the middle becomes the first; then v is viewed as a matrix
     n = v.dim()
     if dim not in (0, n - 1):
         return ops.transpose_int(ops.norm_except_dim(ops.transpose_int(v, 0, dim), pow, 0), 0, dim)
@@ -149,16 +150,18 @@ def _of_singular_values(
     dtype: dtype | None,
     reduce: Callable[..., Any],
 ) -> Any:
+    """`reduce` of the singular values of the matrices in `dims`; kept, these have size 1."""
     matrices = self if dtype is None else ops.to_dtype(self, dtype, False, False, None)
     order = [*(d for d in range(self.dim()) if d not in dims), *dims]
     result = reduce(ops.linalg_svdvals(ops.permute(matrices, order), None), keepdim)
     if not keepdim:
         return result
+    # the last two dimensions, now (1, 1), go back to where `dims` were
     return ops.permute(ops.unsqueeze(result, -1), [order.index(d) for d in range(self.dim())])
 
 
 def _largest(t: Tensor, dim: int, keepdim: bool) -> Any:
-    """The largest of what is not negative: 0 where there is nothing."""
+    """The maximum of values that are not negative: 0 over a dimension of size 0."""
     return (
         ops.amax(t, [dim], keepdim)
         if t.shape[dim]
@@ -167,10 +170,12 @@ def _largest(t: Tensor, dim: int, keepdim: bool) -> Any:
 
 
 def _smallest(t: Tensor, dim: int, keepdim: bool) -> Any:
+    """The minimum over `dim`. Raises IndexError over a dimension of size 0."""
     return ops.amin(t, [dim], keepdim)
 
 
 def _check_dims(self: Tensor, dim: Sequence[int] | None, asked: bool) -> None:
+    """Raises RuntimeError for more than two dimensions; without an order, all may be reduced."""
     if dim is not None and len(dim) not in (1, 2):
         raise RuntimeError(
             f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}"
@@ -185,6 +190,7 @@ def _check_dims(self: Tensor, dim: Sequence[int] | None, asked: bool) -> None:
 def _check(
     self: Tensor, dim: Sequence[int], dtype: dtype | None, low_precision: bool
 ) -> tuple[int, int]:
+    """The two dimensions, counted from the front. Raises RuntimeError for other arguments."""
     checks.matrices(_NAME, self)
     checks.floating(_NAME, self, low_precision)
     if len(dim) != 2:

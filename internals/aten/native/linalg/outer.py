@@ -3,7 +3,7 @@
 An outer product is a pointwise product: of one vector seen as a column and another seen as a row,
 which are broadcast. So addr is a pointwise operator with three operands.
 
-How the real one differs: it does not.
+How the real one differs: its loop is vectorised C++ (`cpu/LinearAlgebraKernel.cpp`).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
-    """beta * self + alpha * (vec1 times each element of vec2). With beta = 0 `self` does not count,
-    not even NaN.
+    """beta * self + alpha * (vec1 times each element of vec2), for vec1 (n,), vec2 (m,) and a
+    `self` that expands to (n, m). With beta = 0 `self` is ignored, even where it is NaN.
 
-    Of bools it is the logical sum of products. Raises RuntimeError unless the vectors have one
+    For bools, sum and product are `or` and `and`. Raises RuntimeError unless the vectors have one
     dimension and `self` expands to the sizes of the product.
     """
     for name, v in (("vec1", vec1), ("vec2", vec2)):
@@ -40,6 +40,7 @@ def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1, out: An
     if out is self and tuple(self.shape) != (n, m):
         raise RuntimeError(f"size mismatch, input: {list(self.shape)}, v1: [{n}], v2: [{m}]")
     addend = self if tuple(self.shape) == (n, m) else expand(self, (n, m))
+    # stride 0 in the added dimension: nothing is copied
     column = alias(vec1, (n, 1), (vec1.stride(0), 0), vec1.storage_offset())
     row = alias(vec2, (1, m), (0, vec2.stride(0)), vec2.storage_offset())
     it = TensorIterator((addend, column, row), out)
@@ -50,6 +51,7 @@ def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1, out: An
 
 @loops.in_single
 def _add_outer(a: Array, x: Array, y: Array, out: Array, beta: Scalar, alpha: Scalar) -> None:
+    """`addr` of numbers; with beta = 0, `a` is not read, so that its NaN do not count."""
     if beta == 0:
         np.multiply(alpha * x, y, out=out)
     else:
@@ -57,4 +59,5 @@ def _add_outer(a: Array, x: Array, y: Array, out: Array, beta: Scalar, alpha: Sc
 
 
 def _any(a: Any, x: Any, y: Any, out: Any, beta: bool, alpha: bool) -> None:
+    """`addr` of bools."""
     out[...] = (a if beta else False) | (x & y if alpha else False)

@@ -1,8 +1,8 @@
 """Powers of matrices and of numbers (`aten/src/ATen/native/LinearAlgebra.cpp`:
 `linalg_matrix_power`, `linalg_vander`).
 
-A¹³ is A⁸ A⁴ A: squaring again and again, and multiplying what the binary digits of 13 ask for,
-takes five products instead of twelve. All composite.
+A¹³ is A⁸ A⁴ A: squaring repeatedly, and multiplying the squares that the binary digits of 13 name,
+takes five products instead of twelve. All operators here are composite.
 
 How the real one differs: with `out=` the last product is written there directly.
 """
@@ -35,10 +35,10 @@ def linalg_matrix_power(self: Tensor, n: int) -> Any:
         return ops.clone(self, None)
     if n < 0:
         self, n = ops.linalg_inv(self), -n
-    if n == 3:
+    if n == 3:  # in PyTorch's order of the two products, so that rounding is the same
         return ops.matmul(ops.matmul(self, self), self)
     square, result = self, None
-    while n:
+    while n:  # `square` is the power 1, 2, 4, 8, ... ; the lowest bit of n says whether to use it
         if n & 1:
             result = square if result is None else ops.matmul(result, square)
         n >>= 1
@@ -63,6 +63,7 @@ def linalg_vander(x: Tensor, N: int | None = None) -> Any:
     n = x.shape[-1] if N is None else N
     if n <= 1:
         raise RuntimeError("N must be greater than 1.")
+    # (..., n - 1): the cumulative products of (x, x, ..., x) are its powers
     copies = ops.expand(ops.unsqueeze(x, -1), [*x.shape, n - 1], False)
     powers = ops.cumprod(copies, -1, None)
     ones = ops.new_ones(powers, [*x.shape, 1], None, None, None, None)

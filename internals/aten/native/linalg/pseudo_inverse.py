@@ -1,8 +1,8 @@
 """The pseudo-inverse, `linalg.pinv` (`aten/src/ATen/native/LinearAlgebra.cpp`: `pinv`).
 
-For A = U diag(S) Vh it is V diag(1/S) Uᴴ, where the singular values that count as zero stay zero:
-those not larger than `atol`, or than `rtol` times the largest. Who names neither gets an `rtol` of
-the precision of the dtype times the larger side of the matrix.
+For A = U diag(S) Vᴴ it is V diag(1/S) Uᴴ, where 1/S is 0 for the singular values that count as
+zero: those not larger than `atol`, or than `rtol` times the largest. If neither is given, `rtol` is
+the epsilon of the dtype times the larger side of the matrix.
 
 How the real one differs: it is composed of operators, below autograd.
 """
@@ -46,9 +46,9 @@ def linalg_pinv_atol_rtol_tensor(
     *batch, m, n = self.shape
     if not self.numel():
         return empty_contiguous((*batch, n, m), self.dtype)
-    # the tensors, which keep the memory of the arrays
+    # the tensors have to stay alive: the arrays below are their memory
     factors = _linalg_eigh(self) if hermitian else _linalg_svd(self)
-    if hermitian:
+    if hermitian:  # A = U diag(s) Uᴴ: a singular value is the absolute value of an eigenvalue
         s, u = map(array, factors)
         vh = u.conj().swapaxes(-1, -2)
     else:
@@ -60,13 +60,14 @@ def linalg_pinv_atol_rtol_tensor(
     with np.errstate(divide="ignore"):
         inverse = np.where(keep, 1 / s, 0).astype(s.dtype)
     v, uh = vh.conj().swapaxes(-1, -2), u.conj().swapaxes(-1, -2)
+    # (..., n, k) * (..., 1, k) scales the columns of V; @ (..., k, m)
     return from_array((v * inverse[..., None, :]) @ uh)
 
 
 def linalg_pinv_atol_rtol_float(
     self: Tensor, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
 ) -> Any:
-    """`linalg_pinv.atol_rtol_tensor` with numbers. Raises as that."""
+    """`linalg_pinv.atol_rtol_tensor` with numbers. Raises the same errors."""
     return ops.linalg_pinv_atol_rtol_tensor(
         self, as_tensor(self, atol), as_tensor(self, rtol), hermitian
     )
@@ -78,17 +79,17 @@ def linalg_pinv(self: Tensor, rcond: float, hermitian: bool = False) -> Any:
 
 
 def linalg_pinv_rcond_tensor(self: Tensor, rcond: Tensor, hermitian: bool = False) -> Any:
-    """The same for a tensor. Raises as `linalg_pinv.atol_rtol_tensor`."""
+    """`linalg_pinv` with a tensor `rcond`. Raises as `linalg_pinv.atol_rtol_tensor`."""
     return ops.linalg_pinv_atol_rtol_tensor(self, as_tensor(self, 0.0), rcond, hermitian)
 
 
 def pinverse(self: Tensor, rcond: float = 1e-15) -> Any:
-    """The older `linalg.pinv`. Raises as that."""
+    """An older name of `linalg.pinv`. Raises the same errors."""
     return ops.linalg_pinv(self, rcond, False)
 
 
 def as_tensor(like: Tensor, tolerance: float | None) -> Any:
-    """A number as a float64 tensor without dimensions; None stays None."""
+    """A number as a 0-d float64 tensor on the device of `like`; None stays None."""
     return (
         None if tolerance is None else ops.full([], tolerance, dt.float64, None, like.device, None)
     )

@@ -1,9 +1,9 @@
 """The QR decomposition, A = Q R (`aten/src/ATen/native/BatchLinearAlgebra.cpp`: `linalg_qr_out`).
 
-R is upper triangular, the columns of Q are orthonormal. LAPACK does it with Householder
-reflections: `geqrf` gives R in the upper triangle, and below it the vectors of the reflections,
-whose product is Q. To multiply them out is another routine (`reflections`), and is left out where
-only R is asked for.
+R is upper triangular, the columns of Q are orthonormal. LAPACK uses Householder reflections:
+`geqrf` leaves R in the upper triangle, and below it the vectors of the reflections, whose product
+is Q. Another routine multiplies them out (`reflections`); it is not called where only R is asked
+for.
 
 How the real one differs: LAPACK works in the memory of Q or of R, where A fits into one of them.
 """
@@ -50,6 +50,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
     if mode == "r":
         Q = empty_contiguous((0,), A.dtype)
     else:
+        # the vectors of the reflections; "complete" has more columns of Q, which follow from them
         Q = column_major((*batch, m, k), A.dtype)
         array(Q)[..., : min(n, k)] = array(packed)[..., : min(n, k)]
         multiply_out(Q, tau)
@@ -57,7 +58,9 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
 
 
 def qr(self: Tensor, some: bool = True) -> Any:
-    """The older `linalg.qr`, whose modes are `some` or not. Raises as that."""
+    """An older `linalg.qr`, with mode "reduced" if `some`, else "complete". Raises the same
+    errors.
+    """
     deprecated("qr", "linalg.qr")
     return named("qr", ("Q", "R"))(*ops.linalg_qr(self, "reduced" if some else "complete"))
 
@@ -75,6 +78,7 @@ def geqrf(self: Tensor) -> Any:
 
 
 def _geqrf(A: Tensor) -> tuple[Any, Any]:
+    """LAPACK's `geqrf` of every (m, n) matrix: the packed (m, n) result, and `tau` (min(m, n))."""
     *batch, m, n = A.shape
     packed, tau = column_major(A.shape, A.dtype), zeros((*batch, min(m, n)), A.dtype)
     geqrf = routine("geqrf", A.dtype)

@@ -1,9 +1,9 @@
 """The rank of matrices, `linalg.matrix_rank` (`aten/src/ATen/native/LinearAlgebra.cpp`).
 
-How many singular values do not count as zero: the tolerances are those of the pseudo-inverse
-(`pseudo_inverse`).
+The rank is the number of singular values that do not count as zero. The tolerances are those of the
+pseudo-inverse (`pseudo_inverse`).
 
-How the real one differs: it does not.
+How the real one differs: it is composed of the same operators, in C++.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ def linalg_matrix_rank_atol_rtol_tensor(
     r = _default(input, a) if rtol is None else rtol
     if not input.numel():
         return ops.zeros(list(input.shape[:-2]), dt.int64, None, input.device, None)
-    if hermitian:
+    if hermitian:  # the absolute eigenvalues are the singular values, and cheaper
         S = ops.abs(ops.linalg_eigvalsh(input, "L"))
     else:
         S = ops.linalg_svdvals(input, None)
+    # S (..., k), largest (..., 1); the tolerances have the sizes of the batch, and get a last 1
     largest = ops.amax(S, [-1], True)
     tolerance = ops.maximum(ops.unsqueeze(a, -1), ops.mul_Tensor(ops.unsqueeze(r, -1), largest))
     return ops.sum_dim_IntList(ops.gt_Tensor(S, tolerance), [-1], False, None)
@@ -50,7 +51,7 @@ def linalg_matrix_rank_atol_rtol_tensor(
 def linalg_matrix_rank_atol_rtol_float(
     self: Tensor, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
 ) -> Any:
-    """`linalg_matrix_rank.atol_rtol_tensor` with numbers. Raises as that."""
+    """`linalg_matrix_rank.atol_rtol_tensor` with numbers. Raises the same errors."""
     return ops.linalg_matrix_rank_atol_rtol_tensor(
         self, as_tensor(self, atol), as_tensor(self, rtol), hermitian
     )
@@ -64,13 +65,15 @@ def linalg_matrix_rank(self: Tensor, tol: float, hermitian: bool = False) -> Any
 
 
 def linalg_matrix_rank_tol_tensor(input: Tensor, tol: Tensor, hermitian: bool = False) -> Any:
-    """The same for a tensor. Raises as `linalg_matrix_rank.atol_rtol_tensor`."""
+    """`linalg_matrix_rank` with a tensor `tol`. Raises as
+    `linalg_matrix_rank.atol_rtol_tensor`.
+    """
     return ops.linalg_matrix_rank_atol_rtol_tensor(input, tol, as_tensor(input, 0.0), hermitian)
 
 
 def _default(A: Tensor, atol: Tensor) -> Any:
-    """The relative tolerance where none is given: 0 where `atol` is positive, else as for the
-    pseudo-inverse.
+    """The default of `rtol`: 0 where `atol` is positive, else the epsilon of the dtype times the
+    larger side of the matrix. Raises RuntimeError for dtypes without a LAPACK routine.
     """
     if A.dtype not in checks.LAPACK_DTYPES:
         raise RuntimeError("This function doesn't handle types other than float and double")

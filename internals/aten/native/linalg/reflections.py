@@ -1,9 +1,9 @@
 """Products of Householder reflections (`aten/src/ATen/native/BatchLinearAlgebra.cpp`:
 `householder_product`, `ormqr`).
 
-A reflection 1 - tau v vᴴ turns a vector into another of the same length. Q = H₁ H₂ … H_k is kept as
-`geqrf` leaves it: vector i is column i below the diagonal, the 1 on the diagonal and the zeros
-above are left out.
+A reflection H = 1 - tau v vᴴ maps a vector to another of the same length. Q = H₁ H₂ … H_k is kept
+as `geqrf` leaves it: v of reflection i is column i below the diagonal; its 1 on the diagonal and
+its zeros above are not stored.
 
 How the real one differs: LAPACK works in the memory of the result.
 """
@@ -50,7 +50,7 @@ def linalg_householder_product(input: Tensor, tau: Tensor) -> Any:
 
 
 def multiply_out(Q: Tensor, tau: Tensor) -> None:
-    """Replace the reflections that the tensor `Q` holds by their product."""
+    """Replace the reflections that the tensor `Q` holds by their product, in place."""
     if not tau.shape[-1]:
         array(Q)[...] = np.eye(*Q.shape[-2:])
         return
@@ -73,6 +73,7 @@ def ormqr(
     array(result)[...] = array(input3)
     ormqr = routine("unmqr" if self.is_complex() else "ormqr", self.dtype)
     side, trans = "L" if left else "R", ("C" if self.is_complex() else "T") if transpose else "N"
+    # the workspace, for blocks of up to 64 reflections at a time
     work = 64 * max(*input3.shape[-2:], 1)
     k = input2.shape[-1]
     each(
@@ -84,6 +85,7 @@ def ormqr(
 
 
 def _check_ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> None:
+    """Raises RuntimeError unless sizes and dtypes fit for Q C, or C Q without `left`."""
     name, d = "torch.ormqr", -2 if left else -1
     for argument, t in (("input", input), ("other", other)):
         if t.dim() < 2:
@@ -115,6 +117,7 @@ def _check_ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> None:
 
 
 def _check_tau(name: str, input: Tensor, tau: Tensor) -> None:
+    """Raises RuntimeError unless `tau` has the batch and the dtype of `input`."""
     if tau.dim() != input.dim() - 1:
         raise RuntimeError(
             f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal "
