@@ -18,10 +18,11 @@ CELL_TIMEOUT = 120  # seconds
 
 
 def notebook_paths(names: list[str] | None = None) -> list[Path]:
-    """All notebooks in order, or those whose file names start with one of `names` (as in `make
-    notebooks ARGS=03`).
+    """All notebooks in order, then those of the folder `deeper`; or those whose file names start
+    with one of `names` (as in `make notebooks ARGS=03`).
     """
     paths = sorted(FOLDER.glob("*.ipynb"), key=lambda path: (number(path.name), path.name))
+    paths += sorted(FOLDER.glob("deeper/*.ipynb"))
     if names:
         wanted = tuple(Path(name).name for name in names)
         paths = [path for path in paths if path.name.startswith(wanted)]

@@ -200,8 +200,8 @@ def plain(prose: str) -> str:
     """Without links: to other notebooks they lead to their slides, to files of the project
     nowhere.
     """
-    prose = re.sub(r"\]\((\d\d_\w+)\.ipynb(#[^)]*)?\)", r"](\1.slides.html)", prose)
-    return re.sub(r"\[([^\]]+)\]\((?!\d\d_|https?:)[^)]*\)", r"\1", prose)
+    prose = re.sub(r"\]\((\d\db?_\w+)\.ipynb(#[^)]*)?\)", r"](\1.slides.html)", prose)
+    return re.sub(r"\[([^\]]+)\]\((?!\d\db?_|https?:)[^)]*\)", r"\1", prose)
 
 
 def joined(*parts: str) -> str:

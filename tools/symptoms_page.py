@@ -2,12 +2,10 @@
 with its cause and the section of a notebook that shows it. `python -m tools.source_map` writes it.
 
 The errors are internals/source_map/guide/symptoms.yaml, which `internals.where` knows, too; the
-questions, ten for each notebook, are guide/asked.yaml.
+questions, ten for each notebook, are guide/asked/NN.yaml.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from internals.source_map.entries import (
     FOLDER,
@@ -68,11 +66,10 @@ def error_row(symptom: Symptom) -> str:
 
 def questions() -> list[str]:
     """What is asked most about the subject of each notebook."""
-    asked: list[dict[str, Any]] = read(FOLDER / "guide" / "asked.yaml")
-    lines = ["## Questions"] if asked else []
-    for row in asked:
-        lines += ["", f"### {title(str(row['notebook']))}", ""]
-        for question in row["questions"]:
+    lines = ["## Questions"]
+    for path in sorted((FOLDER / "guide" / "asked").glob("[0-9]*.yaml")):
+        lines += ["", f"### {title(path.stem)}", ""]
+        for question in read(path):
             section = Section(*question["shown"].split(" ", 1))
             lines.append(f"- [{escaped(question['ask'])}]({question['seen']}) {link(section)}")
     return lines

@@ -161,7 +161,7 @@ def table(path: WorkshopPath) -> str:
         if number and block.day > path.blocks[number - 1].day:
             rows.append("| | | **the next day** | | |")
         files = sorted({shown.file for shown in links(block.parts.get("Notebook", ""))})
-        notebooks = ", ".join(f"[{file[:2]}](../notebooks/{file})" for file in files)
+        notebooks = ", ".join(f"[{file.partition('_')[0]}](../notebooks/{file})" for file in files)
         clock = f"{block.begin // 60}:{block.begin % 60:02}"
         exercises = ", ".join(f"[{name}]({place_of(name)})" for name in block.exercises)
         empty = block.title in ("Break", "Lunch")

@@ -150,7 +150,8 @@ def anchor(heading: str) -> str:
 @cache
 def notebook_files() -> dict[str, str]:
     return {
-        path.name[:2]: path.name for path in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+        path.name.partition("_")[0]: path.name
+        for path in sorted((ROOT / "notebooks").glob("[0-9][0-9]*_*.ipynb"))
     }
 
 

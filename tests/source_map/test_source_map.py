@@ -41,7 +41,7 @@ MODULES = sorted(
     for package in ("internals", "viz", "codegen", "apparatus")
     for path in (ROOT / package).rglob("*.py")
 )
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]*_*.ipynb"))
 
 
 @cache
@@ -112,13 +112,13 @@ def test_sections_exist() -> None:
             )
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name[:2])
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name[:3])
 def test_every_section_of_a_notebook_is_on_the_map(notebook: Path) -> None:
     named = {
         section.heading
         for entry in entries()
         for section in entry.sections
-        if section.number == notebook.name[:2]
+        if section.number == notebook.name.partition("_")[0]
     }
     assert not [
         text
@@ -213,7 +213,7 @@ def test_every_topic_is_found_by_its_name() -> None:
     assert [where(topic).topic for topic in topics()] == topics()
 
 
-THREE = r"the nearest topics .*\n(    \"[^\"]+\"  [\w/.]+.*  notebook \d\d, .+\n?){3}$"
+THREE = r"the nearest topics .*\n(    \"[^\"]+\"  [\w/.]+.*  notebook \d\db?, .+\n?){3}$"
 
 
 @pytest.mark.parametrize(

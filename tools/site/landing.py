@@ -22,6 +22,7 @@ GROUPS = {
     "Speed": range(22, 24),
     "Production": range(24, 27),
 }
+DEEPER = "deeper/"  # notebooks that others link to for more
 PATHS = ("ninety_minutes", "half_day", "two_days")
 ROW = re.compile(r"^\| \[([^\]]*)\]\(notebooks/([^)]*)\.ipynb\) \| (.*) \|$", re.M)
 
@@ -42,6 +43,8 @@ def index(frame: str, readme: str, notebooks: list[str], texts: dict[str, str]) 
     rows = [Row(*cells) for cells in ROW.findall(readme)]
     described = {row.name for row in rows}
     for name in notebooks:
+        if name.startswith(DEEPER):
+            continue
         if name not in described:
             raise ValueError(f"README.md's table has no row for notebooks/{name}.ipynb")
         if not any(number(name) in numbers for numbers in GROUPS.values()):
@@ -96,9 +99,15 @@ def paths(texts: dict[str, str]) -> str:
 
 def contents(notebooks: list[str], texts: list[str]) -> str:
     """The side bar: what is in the site, group by group."""
-    blocks = [
-        _toctree(title, [f"notebooks/{name}" for name in notebooks if number(name) in numbers])
+    deeper = [name for name in notebooks if name.startswith(DEEPER)]
+    main = [name for name in notebooks if name not in deeper]
+    groups = {
+        title: [name for name in main if number(name) in numbers]
         for title, numbers in GROUPS.items()
+    }
+    blocks = [
+        _toctree(title, [f"notebooks/{name}" for name in names])
+        for title, names in (groups | {"Deeper": deeper}).items()
     ]
     teaching = [text for text in texts if text.startswith("workshop/")]
     first = ["workshop/README", *(f"workshop/{path}" for path in PATHS)]

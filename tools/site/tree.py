@@ -34,7 +34,7 @@ def assemble(root: Path, tree: Path, packages: Sequence[str] = reference.PACKAGE
     others are just not links.
     """
     files: dict[str, bytes] = {}
-    for pattern in (*TEXTS, *PICTURES, "notebooks/*.ipynb"):
+    for pattern in (*TEXTS, *PICTURES, "notebooks/*.ipynb", "notebooks/deeper/*.ipynb"):
         for path in sorted(root.glob(pattern)):
             files[path.relative_to(root).as_posix()] = path.read_bytes()
     texts = {
@@ -42,7 +42,11 @@ def assemble(root: Path, tree: Path, packages: Sequence[str] = reference.PACKAGE
         for name, text in files.items()
         if name.endswith(".md")
     }
-    notebooks = [Path(name).stem for name in files if name.endswith(".ipynb")]
+    notebooks = [
+        name.removeprefix("notebooks/").removesuffix(".ipynb")
+        for name in files
+        if name.endswith(".ipynb")
+    ]
     readme = (root / "README.md").read_text(encoding="utf-8")
     files["README.md"] = readme.encode()
     frame = (root / FRAME).read_text(encoding="utf-8")
