@@ -72,7 +72,7 @@ def of_topic(topic: str) -> list[Exercise]:
 
 
 def of_notebook(notebook: str) -> list[Exercise]:
-    return [exercise for topic in NOTEBOOKS[notebook] for exercise in of_topic(topic)]
+    return [exercise for topic in NOTEBOOKS.get(notebook, ()) for exercise in of_topic(topic)]
 
 
 def everything(names: Iterable[str] = ()) -> Iterator[Exercise]:
