@@ -276,7 +276,7 @@ def _pick(
         else np.where(counts, array(weight)[index], 0).astype(x.dtype)
     )
     losses = np.asarray(-picked * weights)
-    losses[~counts] = 0  # 0 * infinity was NaN
+    losses[~counts] = 0  # and not the NaN of 0 * infinity
     array(total_weight)[...] = 0 if reduction == NONE else weights.sum()
     with np.errstate(all="ignore"):
         array(output)[...] = (

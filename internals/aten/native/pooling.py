@@ -142,8 +142,8 @@ def _avg_pool(
     padded: bool,
     override: int | None,
 ) -> Any:
-    """The mean of every window: its sum by `override`, or by its number of elements, which includes
-    those in the padding if `padded`.
+    """The mean of every window: its sum divided by `override`, or by its number of elements, which
+    includes those in the padding if `padded`.
     """
     kernel, stride, padding, size = avg_pool_arguments(
         dims, self, kernel_size, step, around, ceil_mode, override
@@ -246,8 +246,8 @@ def window_means(x: Array, axis: int, m: int) -> Any:
     n, i = x.shape[axis], np.arange(m)
     bounds = np.stack([i * n // max(m, 1), -(-(i + 1) * n // max(m, 1))], 1)
     # `reduceat` sums from each bound to the next: start to end of a window, then end to the next
-    # start, which is of no use, hence `take(2 * i)`. A bound must be an index, and the last is n: so
-    # one element is added.
+    # start, which is of no use, hence `take(2 * i)`. A bound must be an index, and the last is n:
+    # so one element is appended.
     padded = np.concatenate([x, np.zeros_like(x.take([0], axis))], axis)
     sums = np.add.reduceat(padded, bounds.ravel(), axis).take(2 * i, axis)
     lengths = (bounds[:, 1] - bounds[:, 0]).astype(x.dtype)
