@@ -63,7 +63,8 @@ def store(
     name: str = "",
     *args: Any,
 ) -> Any:
-    """A tensor of dtype `d` with the result of `loop`, a numpy array without the reduced dimensions.
+    """A tensor of dtype `d` with the result of `loop`, a numpy array without the reduced
+    dimensions.
 
     On another device `loop` is not run: there the kernel `name` fills the tensor (`on_device`); it
     is called with `dims` and `args`.
@@ -176,8 +177,8 @@ def shares_memory(self: Tensor, out: Tensor | None) -> bool:
 def _compiled_plan(
     g: Geometry, dim: tuple[int, ...] | None, keepdim: bool, d: dtype, mean: bool
 ) -> Any:
-    """For `compiled_sum`: the dimensions, the result's geometry, the kernel for simple rows or None,
-    and the number of elements that each sum adds; None where there is no kernel.
+    """For `compiled_sum`: the dimensions, the result's geometry, the kernel for simple rows or
+    None, and the number of elements that each sum adds; None where there is no kernel.
     """
     from internals.aten.compiled.reductions import adds_up, plan_of_sums
 

@@ -169,8 +169,8 @@ def nearest_positions(n: int, m: int, scale: float | None, exact: bool = False) 
 def linear_weights(
     n: int, m: int, align_corners: bool, scale: float | None, compute: Any
 ) -> tuple[Any, Any, Any]:
-    """(low, high, share): for each of `m` outputs the two of `n` inputs that it mixes, and the share
-    of the second.
+    """(low, high, share): for each of `m` outputs the two of `n` inputs that it mixes, and the
+    share of the second.
 
     If m is n the result is the input, whatever `scale` says.
     """
@@ -352,7 +352,7 @@ FILTERS = {
     "cubic_aa": (lambda x: _keys(x, -0.5), 2.0),
     "lanczos_aa": (_lanczos, 3.0),
 }
-"""The antialiasing filters, and how many pixels each reaches to either side."""
+"""An antialiasing filter, and how far it reaches."""
 
 
 def _step(n: int, m: int, align_corners: bool, scale: float | None) -> float:

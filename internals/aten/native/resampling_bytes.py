@@ -18,8 +18,8 @@ import numpy as np
 
 
 def mixed_bytes(x: Any, dim: int, positions: Sequence[Any], weights: Sequence[Any]) -> Any:
-    """The array of bytes `x` with its dimension `dim` resampled, as `resampling.taps` describes: the
-    sum of each of the `weights`, an array (m), times the elements at its `positions`, also (m).
+    """The array of bytes `x` with its dimension `dim` resampled, as `resampling.taps` describes:
+    the sum of each of the `weights`, an array (m), times the elements at its `positions`, also (m).
     """
     weights = _each_position_once(positions, weights)
     bits = _bits(max(w.max() for w in weights))
@@ -34,8 +34,8 @@ def mixed_bytes(x: Any, dim: int, positions: Sequence[Any], weights: Sequence[An
 
 
 def _each_position_once(positions: Sequence[Any], weights: Sequence[Any]) -> list[Any]:
-    """The weights, with those of equal positions added up, as several rounded weights would not give
-    the rounded sum.
+    """The weights, with those of equal positions added up, as several rounded weights would not
+    give the rounded sum.
 
     At a border a filter reads the last pixel several times: the first tap that does gets the sum of
     the weights, the others 0.
@@ -50,8 +50,8 @@ def _each_position_once(positions: Sequence[Any], weights: Sequence[Any]) -> lis
 
 
 def _bits(largest: float) -> int:
-    """The number of bits, at most 22, by which weights are shifted to the left, so that the `largest`
-    of them fits into 15 bits.
+    """The number of bits, at most 22, by which weights are shifted to the left, so that the
+    `largest` of them fits into 15 bits.
     """
     bits = 0
     while bits < 22 and int(0.5 + largest * (1 << bits + 1)) < 1 << 15:

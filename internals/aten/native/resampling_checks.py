@@ -1,5 +1,5 @@
-"""Checks of the sizes and dtypes of resampling (`upsample_{1,2,3}d_common_check` and `compute_output_size` in
-`aten/src/ATen/native/UpSample.h`).
+"""Checks of the sizes and dtypes of resampling (`upsample_{1,2,3}d_common_check` and
+`compute_output_size` in `aten/src/ATen/native/UpSample.h`).
 
 How the real one differs: a scale factor that is not finite raises the same error there, but where
 the size is converted to an integer.
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def check_input(t: Tensor, output_size: Sequence[int], dims: int, kernel: str) -> None:
-    """Raises RuntimeError unless `t` is (N, C, ...) with `dims` more sizes, all of them positive, and
-    NotImplementedError, naming `kernel`, unless the dtype is a floating one or uint8.
+    """Raises RuntimeError unless `t` is (N, C, ...) with `dims` more sizes, all of them positive,
+    and NotImplementedError, naming `kernel`, unless the dtype is a floating one or uint8.
     """
     _check_sizes(t.shape, output_size, dims)
     if t.shape[1] == 0:

@@ -2,8 +2,8 @@
 
 A matrix A of m rows and n columns is U diag(S) Vh: k = min(m, n) orthonormal columns in U, k
 orthonormal rows in Vh, and k numbers S >= 0, the largest first. Of the operators here only
-`_linalg_svd` has a derivative of its own, and its formula takes U and Vh. So `linalg_svdvals`, which
-returns S alone, computes U and Vh only if a gradient may be asked for.
+`_linalg_svd` has a derivative of its own, and its formula takes U and Vh. So `linalg_svdvals`,
+which returns S alone, computes U and Vh only if a gradient may be asked for.
 
 How the real one differs: on a GPU it has several routines, from which `driver` chooses.
 """

@@ -35,8 +35,8 @@ def linalg_solve_triangular(
 ) -> Any:
     """X with self X = B (without `left`, X self = B), batches broadcast, in the dtype of `self`.
 
-    A singular matrix raises nothing: it gives infinities or NaN. Raises RuntimeError for sizes that do
-    not fit, NotImplementedError for dtypes other than float32, float64 and complex.
+    A singular matrix raises nothing: it gives infinities or NaN. Raises RuntimeError for sizes that
+    do not fit, NotImplementedError for dtypes other than float32, float64 and complex.
     """
     check_system("linalg.solve_triangular", self, B, left)
     a, b = _broadcast(self, B)

@@ -5,8 +5,8 @@ Small means are counted out: Poisson multiplies uniform numbers until the produc
 exp(-rate); binomial adds up the distances from one success to the next until they exceed the number
 of trials. Large means, from 10 on, are drawn by transformed rejection (Hörmann 1993): a uniform
 number is stretched over the integers, so that nearly the right share of them falls on each, and a
-second one decides whether to keep the result or to try again. So the number of words that an element
-takes from the generator differs from element to element.
+second one decides whether to keep the result or to try again. So the number of words that an
+element takes from the generator differs from element to element.
 
 For the same seed the numbers are PyTorch's; for means beyond 1e8 some are not, because a rounding
 decides whether to try again.
@@ -65,26 +65,26 @@ def poisson(self: Tensor, generator: Generator | None) -> Any:
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None) -> Any:
     """The number of successes in `count` trials, each with probability `prob`; the two broadcast.
 
-    Raises ValueError unless `count` is floating, RuntimeError unless `prob` has the same dtype,
+    Raises ValueError unless `count` is floating, RuntimeError unless `prob` has the same d,
     NotImplementedError for float16.
     """
-    dtype = count.dtype
-    if dtype.category != dt.FLOATING:
+    d = count.dtype
+    if d.category != dt.FLOATING:
         raise ValueError(
-            f"binomial only supports floating-point dtypes for count, got: {SCALAR_TYPE_NAME[dtype]}"
+            f"binomial only supports floating-point dtypes for count, got: {SCALAR_TYPE_NAME[d]}"
         )
     if prob.dtype.category != dt.FLOATING:
         raise ValueError(
             "binomial only supports floating-point dtypes for prob, got: "
             f"{SCALAR_TYPE_NAME[prob.dtype]}"
         )
-    if prob.dtype is not dtype:
+    if prob.dtype is not d:
         raise RuntimeError(
-            f"Found dtype {SCALAR_TYPE_NAME[prob.dtype]} but expected {SCALAR_TYPE_NAME[dtype]}"
+            f"Found d {SCALAR_TYPE_NAME[prob.dtype]} but expected {SCALAR_TYPE_NAME[d]}"
         )
-    if dtype is dt.float16:
-        raise not_implemented("binomial_cpu", dtype)
-    t = empty_contiguous(broadcast_shapes(count.shape, prob.shape), dtype)
+    if d is dt.float16:
+        raise not_implemented("binomial_cpu", d)
+    t = empty_contiguous(broadcast_shapes(count.shape, prob.shape), d)
     trials, chances = expand(count, t.shape), expand(prob, t.shape)
     # the generator is read in the order in which PyTorch's TensorIterator visits the elements
     order = tuple(range(t.dim()))
@@ -93,9 +93,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None) -> Any:
     a, b = (array(x).transpose(order).ravel() for x in (trials, chances))
     with one_by_one(on_cpu(generator)) as uniform, np.errstate(invalid="ignore", over="ignore"):
         numbers = [_binomial(n, p, uniform) for n, p in zip(a, b)]
-    array(t).transpose(order)[...] = np.array(numbers, dtype.np).reshape(
-        [t.shape[d] for d in order]
-    )
+    array(t).transpose(order)[...] = np.array(numbers, d.np).reshape([t.shape[d] for d in order])
     return t
 
 
