@@ -3,8 +3,8 @@
 
 With x̂ = (x - mean) * rstd, where rstd is 1 / standard deviation, the output is x̂ * weight + bias.
 So the gradient of bias is the sum of g, that of weight the sum of g * x̂. Mean and rstd depend on
-the input too: adding a constant to it, or stretching it, changes nothing. So its gradient is h = g
-* weight without the part that is constant and the part along x̂:
+the input too: adding a constant to it, or stretching it, changes nothing. So its gradient is
+h = g * weight without the part that is constant and the part along x̂:
 
     rstd * (h - average of h - x̂ * average of h * x̂)
 

@@ -65,26 +65,27 @@ def poisson(self: Tensor, generator: Generator | None) -> Any:
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None) -> Any:
     """The number of successes in `count` trials, each with probability `prob`; the two broadcast.
 
-    Raises ValueError unless `count` is floating, RuntimeError unless `prob` has the same d,
+    Raises ValueError unless `count` is floating, RuntimeError unless `prob` has the same dtype,
     NotImplementedError for float16.
     """
-    d = count.dtype
-    if d.category != dt.FLOATING:
+    dtype = count.dtype
+    if dtype.category != dt.FLOATING:
         raise ValueError(
-            f"binomial only supports floating-point dtypes for count, got: {SCALAR_TYPE_NAME[d]}"
+            "binomial only supports floating-point dtypes for count, got: "
+            f"{SCALAR_TYPE_NAME[dtype]}"
         )
     if prob.dtype.category != dt.FLOATING:
         raise ValueError(
             "binomial only supports floating-point dtypes for prob, got: "
             f"{SCALAR_TYPE_NAME[prob.dtype]}"
         )
-    if prob.dtype is not d:
+    if prob.dtype is not dtype:
         raise RuntimeError(
-            f"Found d {SCALAR_TYPE_NAME[prob.dtype]} but expected {SCALAR_TYPE_NAME[d]}"
+            f"Found dtype {SCALAR_TYPE_NAME[prob.dtype]} but expected {SCALAR_TYPE_NAME[dtype]}"
         )
-    if d is dt.float16:
-        raise not_implemented("binomial_cpu", d)
-    t = empty_contiguous(broadcast_shapes(count.shape, prob.shape), d)
+    if dtype is dt.float16:
+        raise not_implemented("binomial_cpu", dtype)
+    t = empty_contiguous(broadcast_shapes(count.shape, prob.shape), dtype)
     trials, chances = expand(count, t.shape), expand(prob, t.shape)
     # the generator is read in the order in which PyTorch's TensorIterator visits the elements
     order = tuple(range(t.dim()))
@@ -93,7 +94,9 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None) -> Any:
     a, b = (array(x).transpose(order).ravel() for x in (trials, chances))
     with one_by_one(on_cpu(generator)) as uniform, np.errstate(invalid="ignore", over="ignore"):
         numbers = [_binomial(n, p, uniform) for n, p in zip(a, b)]
-    array(t).transpose(order)[...] = np.array(numbers, d.np).reshape([t.shape[d] for d in order])
+    array(t).transpose(order)[...] = np.array(numbers, dtype.np).reshape(
+        [t.shape[d] for d in order]
+    )
     return t
 
 
