@@ -197,7 +197,9 @@ def power(a: Array, exponent: Scalar, out: Array) -> None:
 
 
 def integer_power(a: Scalar | Array, exponent: Scalar | Array, out: Array) -> None:
-    """a ** exponent for integers; a negative power is 0 unless a is 1 or -1. numpy raises for it."""
+    """a ** exponent for integers; a negative power is 0 unless a is 1 or -1, where
+    numpy raises an error.
+    """
     if not np.any(np.less(exponent, 0)):
         np.power(a, exponent, out=out)
         return

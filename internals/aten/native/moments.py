@@ -103,7 +103,9 @@ def _moments(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
             "reduction factor (input numel divided by output numel)."
         )
-    freedom = max(freedom, 0) if n else 0  # 0 / 0 is NaN, and so is the result
+    freedom = (
+        max(freedom, 0) if n else 0
+    )  # division by 0: NaN where all elements are equal, else inf
     variance, mean = _variance_and_mean(self, dims, n, freedom) if self.device is CPU else (0, 0)
     # on another device `store` only allocates, and `on_device` fills the tensors
     rooted = name.startswith("std")
@@ -116,7 +118,7 @@ def _moments(
     return on_device("moments.moments", results, self, dims, freedom, rooted)
 
 
-# The variance over `dim`. NaN, with a warning, where there are no degrees of freedom.
+# The variance over `dim`. NaN or infinite, with a warning, where there are no degrees of freedom.
 var_correction = partial(_moments, "var")
 # The standard deviation over `dim`.
 std_correction = partial(_moments, "std")
