@@ -48,7 +48,9 @@ def check_layer_norm(
 def check_group_norm(
     input: Tensor, channels: int, groups: int, weight: Tensor | None, bias: Tensor | None
 ) -> None:
-    """Raises RuntimeError unless `groups` divides the channels, and weight and bias are (channels)."""
+    """Raises RuntimeError unless `groups` divides `channels`, and weight and bias are vectors of as
+    many elements as there are channels.
+    """
     if groups <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {groups}")
     sizes = list(input.shape)
