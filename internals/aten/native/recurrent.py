@@ -277,7 +277,7 @@ def _check_cell(input: Tensor, states: Sequence[Any], w_ih: Tensor, w_hh: Tensor
 
 
 def _kernels(step: Step) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
-    """Three operators for one kind of cell: a single step, layers, layers over a packed sequence."""
+    """Three operators for a kind of cell: one step, layers, and layers over a packed sequence."""
     return (
         lambda *args: _cell(step, *args),
         lambda *args: _layers(step, *args),

@@ -342,7 +342,7 @@ def _truth(
 
 
 def listed_dims(self: Tensor, dim: Sequence[int] | None) -> tuple[int, ...]:
-    """The dimensions that `any` and `all` reduce, each 0 .. ndim - 1: None means all, but [] none."""
+    """The dimensions that `any` and `all` reduce, each 0 .. ndim - 1: None means all, [] none."""
     return (
         ()
         if dim is not None and not len(dim) or not self.dim() and not wrap_dims(dim, 0)

@@ -42,7 +42,7 @@ def check_uniform(
     highest = float(np.finfo(d.to_real().np).max)
     for name, value in (("from", low), ("to", high)):
         if not -highest <= value <= highest:
-            raise RuntimeError(f"{name} is out of bounds for {C_NAME[kind.to_real().name]}")
+            raise RuntimeError(f"{name} is out of bounds for {C_NAME[d.to_real().name]}")
     if low > high:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
@@ -50,7 +50,7 @@ def check_uniform(
     if high - low > highest:
         raise RuntimeError(
             "uniform_ expects to-from <= "
-            f"std::numeric_limits<{SCALAR_TYPE_NAME[kind.to_real()]}>::max(), but found "
+            f"std::numeric_limits<{SCALAR_TYPE_NAME[d.to_real()]}>::max(), but found "
             f"to={high:g} and from={low:g} which result in to-from to exceed the limit"
         )
     return d
@@ -126,14 +126,12 @@ def _check_bounds(low: int, high: int, d: dtype) -> None:
                 power = _DIGITS[d.name]
                 warn(
                     f"{name} is out of bounds [-(2^{power}), 2^{power}]. Due to precision "
-                    f"limitations {C_NAME[kind.name]} can support discrete uniform distribution "
+                    f"limitations {C_NAME[d.name]} can support discrete uniform distribution "
                     "only within this range. This warning will become an error in version 1.7 "
                     "release, please fix the code in advance"
                 )
         elif not smallest <= value <= largest:
-            raise RuntimeError(
-                f"{name} is out of bounds for {_TYPE_NAME.get(kind.name, kind.name)}"
-            )
+            raise RuntimeError(f"{name} is out of bounds for {_TYPE_NAME.get(d.name, d.name)}")
 
 
 def check_permutation(n: int, d: dtype) -> None:
@@ -142,8 +140,7 @@ def check_permutation(n: int, d: dtype) -> None:
     """
     if d.category == dt.FLOATING and n > 2 ** _DIGITS[d.name] + 1:
         raise RuntimeError(
-            f"n cannot be greater than {2 ** _DIGITS[kind.name] + 1} for {SCALAR_TYPE_NAME[kind]} "
-            "type."
+            f"n cannot be greater than {2 ** _DIGITS[d.name] + 1} for {SCALAR_TYPE_NAME[d]} type."
         )
     check_dtype("randperm", d, dt.INTEGRAL, dt.FLOATING)
     checked(n, d)

@@ -90,7 +90,7 @@ def on_cpu(given: Generator | None) -> Generator:
 
 
 def kernel_device(t: Tensor) -> str:
-    """The device's name in the errors of a kernel: "cuda" or "cpu", which also stands for "meta"."""
+    """The device's name in the errors of a kernel: "cuda" or "cpu", also for "meta"."""
     return "cuda" if t.device.type == "cuda" else "cpu"
 
 
