@@ -53,7 +53,7 @@ def renorm(self: Tensor, p: Scalar, dim: int, maxnorm: Scalar, out: Tensor | Non
 
 
 def _scaled(a: Array, norms: Array, maxnorm: float) -> Any:
-    """The elements times the factor of their slice, in double; 1e-7 is PyTorch's, against 0 / 0."""
+    """The elements times the factor of their slice, in double; 1e-7 is PyTorch's."""
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     norms = norms.astype(np.float64)
     return a.astype(wide) * np.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1)

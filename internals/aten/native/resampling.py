@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 def upsample_nearest2d(
     self: Tensor, output_size: Sequence[int], scales_h: float | None, scales_w: float | None
 ) -> Any:
-    """(N, C, H, W) resized to (N, C, *output_size): row i of the output is row floor(i · H / rows)
-    of the input, and columns alike.
+    """(N, C, H, W) resized to (N, C, *output_size): row i of the output is row floor(i · H / oH) of
+    the input, where oH is the output's height, and columns alike.
     """
     check_input(
         self,

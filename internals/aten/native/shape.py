@@ -75,7 +75,8 @@ def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
     by = [0] * a.ndim
     for d, shift in zip(wrapped, shifts):
         by[d] += shift
-    # each dimension is moved in two pieces; their combinations are blocks, each copied by one slice
+    # each dimension is moved in one or two pieces; their combinations are blocks, each copied by
+    # one slice
     halves = [_rolled(n, k % n) for n, k in zip(a.shape, by)]
     for pieces in product(*halves):
         target[tuple(to for to, _ in pieces)] = a[tuple(of for _, of in pieces)]
@@ -189,7 +190,9 @@ def repeat_interleave_self_int(
 
 
 def check_repeats(repeats: Tensor, kernel: str) -> None:
-    """Raises NotImplementedError, naming `kernel`, unless int32 or int64, RuntimeError unless 1-d."""
+    """Raises NotImplementedError, naming `kernel`, unless `repeats` is int32 or int64, RuntimeError
+    unless it is 1-d.
+    """
     if repeats.dtype not in (dt.int64, dt.int32):
         raise not_implemented(kernel, repeats.dtype)
     if repeats.dim() != 1:
@@ -213,7 +216,7 @@ def _triangle(
     out = set_output(self.shape, self.dtype, out, out is self, self.device)
     if out._geometry.stored:
         rows, columns = self.shape[-2:]
-        # numpy's diagonal must fit an int64 sum; beyond the matrix all diagonals are alike
+        # clamped: beyond the matrix all diagonals are alike, and numpy would overflow for huge ones
         array(out)[...] = loop(array(self), max(-rows, min(diagonal, columns)))
         return out
     return on_device("moving.triangle", out, self, diagonal, loop is np.tril)

@@ -60,7 +60,7 @@ def _log_softmax_backward_data(
 def _forward(
     name: str, self: Tensor, dim: int, half_to_float: bool, out: Tensor | None = None
 ) -> Any:
-    """`name`, "softmax" or "log_softmax", along `dim`, on machine code or numpy."""
+    """`name`, "softmax" or "log_softmax", along `dim`, by machine code or numpy."""
     result, x, d = _prepare(name, self, dim, half_to_float, out)
     if self._geometry.stored >= settings.least and _compiled(name, self, result, d):
         return result
@@ -148,7 +148,9 @@ def _prepare(
 
 
 def check_softmax_backward(name: str, grad_output: Tensor, output: Tensor, dim: int) -> None:
-    """Raises RuntimeError unless both have one shape and dtype, NotImplementedError for integers."""
+    """Raises RuntimeError unless both have one shape and dtype, NotImplementedError unless that is
+    floating.
+    """
     if grad_output.shape != output.shape:
         raise RuntimeError(
             "Expected tensor for argument #1 'grad' to have same size as tensor for argument #2 "

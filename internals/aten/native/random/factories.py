@@ -2,8 +2,8 @@
 (`aten/src/ATen/native/TensorFactories.cpp`).
 
 Each makes an empty tensor, or resizes `out`, and calls the in-place operator that fills it. The
-overloads differ in their arguments: one with a generator, one without, one with the dtype of
-another tensor (`_like`).
+overloads differ in their arguments: with a generator or without, with a size or, those named
+`_like`, with a tensor that gives size and dtype.
 
 How the real one differs: see `transformations`.
 """

@@ -89,6 +89,6 @@ xlogy = partial(real, "xlogy_cpu", xlogy_loop)
 
 @in_single
 def kept_logit(a: Array, out: Array, eps: float) -> None:
-    """logit of `a` clamped to eps ... 1 - eps. NaN stays NaN: the comparison with `low` is False."""
+    """logit of `a` clamped to eps ... 1 - eps; NaN stays NaN."""
     low, high = a.dtype.type(eps), a.dtype.type(1 - eps)
     special.logit(np.where(a < low, low, np.minimum(a, high)), out=out)
