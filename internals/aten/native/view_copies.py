@@ -47,7 +47,7 @@ def viewed(self: Tensor, size: Sequence[int]) -> Any:
 
 
 def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Any:
-    """A copy of the view that `narrow` returns. Raises RuntimeError or IndexError as `narrow` does."""
+    """A copy of the view that `narrow` returns. Raises RuntimeError or IndexError as that does."""
     if not self.dim():
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     n = self.size(dim)

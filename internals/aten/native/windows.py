@@ -237,7 +237,7 @@ def _check_pairs(
     padding: Sequence[int],
     stride: Sequence[int],
 ) -> None:
-    """Raises RuntimeError unless each is two numbers, positive ones, or for padding not negative."""
+    """Raises RuntimeError unless each is a pair of positive numbers; padding may be 0."""
     pairs = {"kernel_size": kernel_size, "dilation": dilation, "padding": padding, "stride": stride}
     for name, pair in pairs.items():
         if len(pair) != 2:
