@@ -197,8 +197,8 @@ def power(a: Array, exponent: Scalar, out: Array) -> None:
 
 
 def integer_power(a: Scalar | Array, exponent: Scalar | Array, out: Array) -> None:
-    """a ** exponent for integers; a negative power is 0 unless a is 1 or -1, where
-    numpy raises an error.
+    """a ** exponent for integers. A negative power, for which numpy raises an error, is 0 unless a
+    is 1 or -1.
     """
     if not np.any(np.less(exponent, 0)):
         np.power(a, exponent, out=out)

@@ -103,9 +103,8 @@ def _moments(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
             "reduction factor (input numel divided by output numel)."
         )
-    freedom = (
-        max(freedom, 0) if n else 0
-    )  # division by 0: NaN where all elements are equal, else inf
+    # dividing by 0 gives NaN where all elements are equal, else inf
+    freedom = max(freedom, 0) if n else 0
     variance, mean = _variance_and_mean(self, dims, n, freedom) if self.device is CPU else (0, 0)
     # on another device `store` only allocates, and `on_device` fills the tensors
     rooted = name.startswith("std")

@@ -134,9 +134,8 @@ def native_batch_norm_backward(
         found = _compiled_batch_norm(grad_out, input, weight, *saved, train, eps, output_mask)
         if found is not None:
             return found
-    results = _new_gradients(
-        input, (channels,), saved[:1] * 2, output_mask
-    )  # of the parameters' dtype
+    # the statistics, and so the gradients, have the parameters' dtype
+    results = _new_gradients(input, (channels,), saved[:1] * 2, output_mask)
     if input.device is not CPU:
         return on_device(
             "normalization_backward.batch_norm",
@@ -205,10 +204,7 @@ def _gradients(
     dx = dw = db = None
     token = quiet()
     # normal * missing is x̂: the factor rstd costs less on the sums than on every element of x
-    normal, missing = (
-        x - mean,
-        rstd,
-    )
+    normal, missing = x - mean, rstd
     if not shared:
         normal *= rstd
         missing = 1

@@ -154,7 +154,8 @@ def nearest_positions(n: int, m: int, scale: float | None, exact: bool = False) 
     """The index in the input, of size `n`, that each of `m` output positions reads: an array (m).
     With `exact` it is the one under the center of the output's pixel.
     """
-    # all in single precision: another rounding would now and then pick a neighbour
+    # the step is rounded to single precision, as PyTorch's is: otherwise some outputs would read a
+    # neighbour
     step = np.float32(1 / scale) if scale is not None and scale > 0 else np.float32(n / m)
     positions = np.arange(m)
     if exact:
@@ -227,7 +228,7 @@ def resample(kind: str, t: Tensor, output_size: Sequence[int], *how: Any) -> Any
         for dim, (m, scale) in enumerate(zip(output_size, scales), 2):
             x = x.take(nearest_positions(x.shape[dim], m, scale, kind == "exact"), dim)
     elif t.dtype is dt.uint8 and len(scales) == 2:
-        # rows first, then columns, as the real one does: every pass rounds to bytes
+        # along rows first, then along columns, as the real one does: every pass rounds to bytes
         for dim, m, scale in zip((3, 2), reversed(output_size), reversed(scales)):
             if m != x.shape[dim]:
                 x = mixed_bytes(

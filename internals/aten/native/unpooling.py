@@ -47,8 +47,8 @@ def max_unpool3d(
     stride: Sequence[int],
     padding: Sequence[int],
 ) -> Any:
-    """(N, C, D, H, W) or (C, D, H, W) spread over `output_size`. `stride` and `padding` are only
-    checked.
+    """(N, C, D, H, W) or (C, D, H, W) spread over volumes of `output_size`. `stride` and `padding`
+    are only checked.
     """
     _check(3, self, indices, output_size)
     for value, name in ((stride, "stride"), (padding, "padding")):

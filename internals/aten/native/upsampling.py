@@ -2,7 +2,7 @@
 (`aten/src/ATen/native/UpSample{Nearest,Linear,Trilinear,Bicubic}*.cpp`).
 
 There is an operator for each filter and number of dimensions. All of them call `resample`, which
-tells the number of dimensions by the number of scales. For each operator there is one for its
+infers the number of dimensions from the number of scales. For each operator there is one for its
 gradient (`_backward`), and a form that takes scale factors (`_vec`), which `interpolate` calls.
 Nearest and bilinear for images are in `resampling.py`.
 

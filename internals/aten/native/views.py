@@ -213,9 +213,9 @@ def t(self: Tensor) -> Any:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim}D")
     if ndim < 2:
         return alias(self)
-    a = (
-        self._array
-    )  # the array of the matrix, if there is one already: numpy is quick to transpose it
+    # the numpy array of the matrix, if there is one already: transposing it is quicker than making
+    # another one later
+    a = self._array
     return make(self._storage, _transposed(g, 0, 1), self._offset, None if a is None else a.T)
 
 
@@ -256,7 +256,7 @@ def unsqueeze(self: Tensor, dim: int) -> Any:
 
 @lru_cache(maxsize=1 << 12)
 def _unsqueezed(g: Geometry, dim: int) -> Geometry:
-    """`g` with a new dimension; its stride is of no use, but kept as in PyTorch."""
+    """`g` with a new dimension of size 1. Its stride is never used; it is the one PyTorch chooses."""
     sizes, strides = tuple(g.sizes), g.strides
     d = wrap_dim(dim, len(sizes) + 1)
     stride = sizes[d] * strides[d] if d < len(sizes) else 1

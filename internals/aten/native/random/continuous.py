@@ -8,7 +8,7 @@ double precision.
 They agree with PyTorch 2.13 up to the last bit of a double, and mostly bit for bit in float32.
 
 How the real one differs: on Intel processors `exponential_` takes one number from the generator as
-a seed, and draws the rest from a stream of MKL, so its numbers are others.
+a seed, and draws the rest from a stream of MKL, so its numbers differ.
 """
 
 from __future__ import annotations

@@ -53,9 +53,8 @@ def store(t: Tensor, numbers: Callable[[int], Any], name: str = "", *args: Any) 
     order = memory_order(t.shape, [t.stride()]) if not t.is_contiguous() else tuple(range(t.dim()))
     with np.errstate(all="ignore"):
         if t.dtype is float16 and values.dtype == np.float64:
-            values = values.astype(
-                np.float32
-            )  # rounded twice, as PyTorch converts a double to half
+            # rounded twice, as PyTorch converts a double to half
+            values = values.astype(np.float32)
         a.transpose(order)[...] = values.reshape([t.shape[d] for d in order])
     return t
 

@@ -55,8 +55,8 @@ def polygamma_(self: Tensor, n: int) -> Any:
 
 
 def mvlgamma(self: Tensor, p: int, out: Tensor | None = None) -> Any:
-    """The logarithm of the multivariate gamma function of dimension p. Raises RuntimeError for p <
-    1, p > 2**20, and bool.
+    """The logarithm of the multivariate gamma function of dimension p. Raises RuntimeError for
+    bool, and unless p is in 1 ... 2**20.
     """
     if self.dtype is dt.bool_:
         raise RuntimeError("The input tensor may not be a boolean tensor.")
@@ -71,8 +71,8 @@ def mvlgamma(self: Tensor, p: int, out: Tensor | None = None) -> Any:
     return real("mvlgamma_cpu", partial(log_gamma_of_dimension, p=p), self, out=out)
 
 
-# The integral for Γ(self) from 0 to `other`, divided by the whole one, which is up to infinity.
-# Raises NotImplementedError unless floating.
+# The integral for Γ(self) from 0 to `other`, divided by that from 0 to infinity. Raises
+# NotImplementedError unless floating.
 igamma = partial(real, "igamma_cpu", "gammainc", promote="common")
 
 
