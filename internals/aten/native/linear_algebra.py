@@ -182,6 +182,7 @@ def baddbmm(
 ) -> Any:
     """beta * self + alpha * (batch1 @ batch2), batch by batch."""
     usual = _usual_batches(batch1._geometry, batch2._geometry)
+    # fast path: the product, then the addend (b, n, m), in place
     if usual is not None and out is None and alpha == beta == 1 and _is_like(self, usual):
         result = empty(usual)
         _multiply_batches(batch1, batch2, result)
@@ -411,17 +412,20 @@ def _batched_sizes(batch1: Tensor, batch2: Tensor) -> tuple[int, int, int]:
 
 
 def _check(condition: bool, message: str) -> None:
+    """Raises RuntimeError with `message` unless the condition holds."""
     if not condition:
         raise RuntimeError(message)
 
 
 def _check_inner(a: Tensor, b: Tensor) -> None:
+    """Raises RuntimeError unless (n, k) and (k, m) have one k."""
     (n, k), (k2, m) = a.shape, b.shape
     if k != k2:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {k2}x{m})")
 
 
 def _check_matrix_vector(n: int, mat: Tensor, vec: Tensor) -> None:
+    """Raises RuntimeError unless mat (rows, columns) fits vec (columns) and an addend of `n`."""
     rows, columns = mat.shape
     # the addend's size: 1 is broadcast over the rows
     fits = columns == vec.shape[0] and n in (1, rows)
@@ -429,17 +433,20 @@ def _check_matrix_vector(n: int, mat: Tensor, vec: Tensor) -> None:
 
 
 def _check_pair(who: str, a: Tensor, b: Tensor) -> None:
+    """Raises RuntimeError for two dtypes; `who` names the operands."""
     if a.dtype is not b.dtype:
         names = f"{SCALAR_TYPE_NAME[a.dtype]} and {SCALAR_TYPE_NAME[b.dtype]}"
         raise RuntimeError(f"{who} must have the same dtype, but got {names}")
 
 
 def _check_one_dtype(who: str, a: Tensor, b: Tensor, c: Tensor) -> None:
+    """Raises RuntimeError unless all three have one dtype; `who` names the operands."""
     x, y, z = (SCALAR_TYPE_NAME[t.dtype] for t in (a, b, c))
     _check(x == y == z, f"{who} must have the same dtype, but got {x}, {y}, and {z}")
 
 
 def _check_implemented(kernel: str, t: Tensor) -> None:
+    """Raises NotImplementedError, naming `kernel`, for bool: PyTorch has no products of bools."""
     if t.dtype is dt.bool_:
         raise not_implemented(
             _ON_CUDA.get(kernel, kernel) if t.device.type == "cuda" else kernel, t.dtype

@@ -190,6 +190,9 @@ def _rows(self: Tensor) -> Any:
 
 
 def _check_classes(self: Tensor, target: Tensor, p: Scalar, weight: Tensor | None) -> None:
+    """Raises RuntimeError unless p is 1 or 2, there is a target for each row, and a weight for each
+    class.
+    """
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
     rows, classes = _rows(self).shape
@@ -241,6 +244,9 @@ def _labels(self: Tensor, target: Tensor) -> tuple[Any, list[Any]]:
 
 
 def _check_dtype(kernel: str, self: Tensor, target: Tensor, weight: Tensor | None) -> None:
+    """Raises NotImplementedError, naming `kernel`, unless float32 or float64; RuntimeError for
+    another dtype of `weight`.
+    """
     if self.dtype not in (dt.float32, dt.float64):
         raise not_implemented(kernel, self.dtype)
     if weight is not None:

@@ -99,6 +99,7 @@ def nll_loss(
     reduction: int = MEAN,
     ignore_index: int = -100,
 ) -> Any:
+    """The loss for (N, C) and (N), or (C) and (): the first result of `nll_loss_forward`."""
     return ops.nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
 
 
@@ -109,6 +110,7 @@ def nll_loss2d(
     reduction: int = MEAN,
     ignore_index: int = -100,
 ) -> Any:
+    """The loss for (N, C, H, W) and (N, H, W): the first result of `nll_loss2d_forward`."""
     return ops.nll_loss2d_forward(self, target, weight, reduction, ignore_index)[0]
 
 
@@ -473,6 +475,7 @@ def check_targets(self: Tensor, target: Tensor, weight: Tensor | None, class_dim
 
 
 def _check_class_weight(weight: Tensor | None, classes: int, prefix: str) -> None:
+    """Raises RuntimeError unless `weight` is None or a vector (classes)."""
     if weight is not None and (weight.dim() != 1 or weight.numel() != classes):
         raise RuntimeError(
             f"{prefix}weight tensor should be defined either for all {classes} classes or no "

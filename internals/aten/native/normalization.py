@@ -68,6 +68,7 @@ def native_layer_norm(
     check_layer_norm(input, list(normalized_shape), weight, bias)
     check_floating("LayerNormKernelImpl", input)
     statistics_dtype = check_mixed(input, weight, bias)
+    # (*kept, *normalized_shape): a mean for each index of the dimensions in front
     kept = input.shape[: input.dim() - n]
     axes = tuple(range(len(kept), input.dim()))
     device = input._geometry.device
@@ -314,6 +315,7 @@ def _normalize(
     token = quiet()
     center = np.add.reduce(x, axes, keepdims=True)
     center /= count
+    # a second pass over the deviations loses no digits, unlike the mean of squares minus a square
     deviation = x - center
     variance = sum_of_products(deviation, deviation, axes)
     variance /= count

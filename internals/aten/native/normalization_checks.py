@@ -102,6 +102,7 @@ def check_both(running_mean: Tensor | None, running_var: Tensor | None) -> None:
 
 
 def _check_channels(name: str, t: Tensor | None, n: int) -> None:
+    """Raises RuntimeError, naming `name`, unless `t` is None or has `n` elements."""
     if t is not None and t.numel() != n:
         raise RuntimeError(f"{name} should contain {n} elements not {t.numel()}")
 

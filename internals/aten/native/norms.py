@@ -76,6 +76,7 @@ def norm_Scalar(self: Tensor, p: Scalar = 2) -> Any:
 
 
 def norm_ScalarOpt_dtype(self: Tensor, p: Scalar | None, dtype: dtype) -> Any:
+    """The p-norm of all elements, computed in `dtype`."""
     return _norm(self, p, None, False, dtype)
 
 
@@ -100,6 +101,7 @@ def norm_ScalarOpt_dim_dtype(
     dtype: dtype,
     out: Tensor | None = None,
 ) -> Any:
+    """The p-norm over `dim`, computed in `dtype`."""
     return _norm(self, p, dim, keepdim, dtype, out)
 
 

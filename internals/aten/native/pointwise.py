@@ -180,6 +180,7 @@ def _pow_number(self: Tensor, exponent: Any, out: Tensor | None) -> Any:
     ):
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     common = result_type((self, exponent))
+    # exact shortcuts first, then integers, then exponents with a loop of their own
     loop: Any
     if exponent == 0:
         loop = loops.ones
@@ -191,6 +192,7 @@ def _pow_number(self: Tensor, exponent: Any, out: Tensor | None) -> Any:
         loop = (
             loops.complex_reciprocal if exponent == -1 and common.is_complex else _POWERS[exponent]
         )
+        # half precision rounds once, at the end, rather than after each step
         loop = loop if common is not dt.float16 else loops.in_single(loop)
     else:
         loop = partial(loops.power, exponent=number(exponent, common))

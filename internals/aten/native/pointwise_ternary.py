@@ -177,6 +177,7 @@ def mask_over(mask: Any, a: Any, value: Any, out: Any) -> None:
 
 
 def _check_same_dtype(self: Tensor, other: Tensor, name: str) -> None:
+    """Raises RuntimeError, naming the argument `name`, unless both have one dtype."""
     if other.dtype is not self.dtype:
         raise RuntimeError(
             f"expected dtype {TYPE_META_NAME[self.dtype]} for `{name}` but got dtype "

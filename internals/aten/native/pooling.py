@@ -208,6 +208,7 @@ def _adaptive_avg_pool(dims: int, self: Tensor, output_size: Sequence[int]) -> A
             kernels.adaptive_pool, self, out, *self.shape[-2:], *output_size
         ):
             return out
+    # a window is a product of intervals, so its mean is the mean over rows of means over columns
     x = wide(self)
     for axis, m in enumerate(output_size, -dims):
         x = window_means(x, axis, m)
@@ -343,6 +344,7 @@ def divisors_of(
 
 @lru_cache(maxsize=64)
 def _divisors(sizes: tuple[Any, ...], padded: bool, override: int | None, dtype: dt.dtype) -> Any:
+    """`divisors_of` by hashable arguments, so that the table is computed once for each."""
     from internals.aten.compiled.pooling import Table
 
     size, image, kernel, stride, padding = sizes
@@ -449,7 +451,7 @@ def _arguments(
             raise RuntimeError(
                 f"{name}: {what} must either be a single int, or a tuple of {count} ints"
             )
-        lists.append(list(value) * (dims // len(value)))
+        lists.append(list(value) * (dims // len(value)))  # one number is for all dimensions
     kernel, stride, padding, dilation = lists
     if 0 in stride:
         raise RuntimeError("stride should not be zero")
@@ -464,7 +466,7 @@ def _arguments(
     for k, p, d in zip(kernel, padding, dilation):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
-        if p > (d * (k - 1) + 1) // 2:
+        if p > (d * (k - 1) + 1) // 2:  # more padding would leave windows without an element
             raise RuntimeError(
                 f"pad should be at most half of effective kernel size, but got pad={p}, "
                 f"kernel_size={k} and dilation={d}"

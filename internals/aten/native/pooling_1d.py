@@ -111,6 +111,7 @@ def check_one(value: Any, name: str, what: str) -> None:
 
 
 def _check_dims(t: Tensor, name: str) -> None:
+    """Raises RuntimeError, naming `name`, unless `t` is (N, C, L) or (C, L)."""
     if t.dim() not in (2, 3):
         raise RuntimeError(
             f"Expected 2 to 3 dimensions, but got {t.dim()}-dimensional tensor for argument #1 "

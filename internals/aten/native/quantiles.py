@@ -76,6 +76,9 @@ def nanquantile_scalar(
 def _quantile(
     self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool
 ) -> Any:
+    """The quantiles of each row, of the numbers only if `ignore_nan`: (...) for a single q,
+    (len(q), ...) for a vector.
+    """
     if interpolation not in MODES:
         raise RuntimeError(
             "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "

@@ -212,6 +212,7 @@ class _Packed(_Stack):
     def unroll(
         self, x: Tensor, state: State, weights: Sequence[Any], backwards: bool
     ) -> tuple[Any, State]:
+        """`_Stack.unroll` for `x` (rows, I), packed; outputs (rows, H) are packed alike."""
         w_ih, w_hh, b_ih, b_hh, w_hr = weights
         gates = _input_gates(self.step, x, w_ih, b_ih, b_hh).split(self.batch_sizes, 0)
         w_hh = w_hh.t()
@@ -219,10 +220,10 @@ class _Packed(_Stack):
         state = tuple(h.narrow(0, 0, self.batch_sizes[-1 if backwards else 0]) for h in first)
         for gate in reversed(gates) if backwards else gates:
             now, before = gate.shape[0], state[0].shape[0]
-            if now < before:
+            if now < before:  # forwards: the last of the batch have ended
                 ended.append(tuple(h.narrow(0, now, before - now) for h in state))
                 state = tuple(h.narrow(0, 0, now) for h in state)
-            elif now > before:
+            elif now > before:  # backwards: shorter sequences begin, with their initial state
                 state = tuple(
                     F.cat([h, h0.narrow(0, before, now - before)], 0) for h, h0 in zip(state, first)
                 )

@@ -141,7 +141,7 @@ def mean_dim(
     if not is_floating(d if dtype is not None else self.dtype):
         which = "Optional" if dtype is not None else "Input"
         raise RuntimeError(_NO_MEAN.format("mean", which, SCALAR_TYPE_NAME[dtype or self.dtype]))
-    if not is_floating(d):
+    if not is_floating(d):  # `out` is of integers: a mean cannot be stored there
         check_cast(dt.get_default_dtype(), d)
     if (
         self._geometry.stored >= settings.least
@@ -253,6 +253,7 @@ def all_dims(
 
 
 def _count_nonzero(self: Tensor, dims: tuple[int, ...]) -> Any:
+    """The number of elements over `dims` that are not zero, NaN included."""
     return store(self, lambda: np.count_nonzero(array(self), dims), dims, False, dt.int64)
 
 

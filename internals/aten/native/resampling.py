@@ -87,6 +87,7 @@ def upsample_bilinear2d(
     compute = np.float64 if self.dtype is dt.float64 else np.float32
     mixed = array(self).astype(compute, copy=False)
     for dim, m, scale in zip((2, 3), output_size, (scales_h, scales_w)):
+        # (m) each; for rows the shares are a column, so that they broadcast along the width
         low, high, share = linear_weights(self.shape[dim], m, align_corners, scale, compute)
         share = share if dim == 3 else share[:, None]
         with np.errstate(invalid="ignore"):  # a share of 0 of infinity is NaN
@@ -331,6 +332,7 @@ def _antialiased(
 
 
 def _triangle(x: Array) -> Any:
+    """1 - |x| between -1 and 1, else 0: the weights of linear interpolation."""
     return np.maximum(1 - np.abs(x), 0)
 
 
@@ -345,6 +347,7 @@ def _keys(x: Array, a: float) -> Any:
 
 
 def _lanczos(x: Array) -> Any:
+    """Lanczos' filter: sinc, damped by a wider sinc that ends at -3 and 3."""
     return np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)
 
 

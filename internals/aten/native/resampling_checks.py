@@ -82,6 +82,9 @@ def sizes_and_scales(
 
 
 def _check_sizes(input_size: Sequence[int], output_size: Sequence[int], dims: int) -> None:
+    """Raises RuntimeError unless the input is (N, C, ...) with `dims` more sizes, the output has
+    `dims` sizes, and all of them are positive.
+    """
     if len(output_size) != dims:
         raise RuntimeError(
             f"It is expected output_size equals to {dims}, but got size {len(output_size)}"

@@ -83,7 +83,7 @@ def _scan(
     if target.numel() >= settings.least and _compiled(loop, self, d, target):
         return target
     a = cast(self, result)
-    if a.ndim:
+    if a.ndim:  # of a 0-d tensor the only element is the result
         a = quietly(loop.accumulate, a, d, _WIDER.get(result, result.np))
     array(target)[...] = a
     return target

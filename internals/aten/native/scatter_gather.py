@@ -75,6 +75,7 @@ def gather(
     if index._geometry.stored:
         positions = np.atleast_1d(snapshot(index))
         check_positions(positions, d, sizes_of(self)[d])
+        # `index` may be smaller than `self` in other dimensions; numpy wants them alike
         source = cropped(np.atleast_1d(array(self)), positions.shape, d)
         array(out)[...] = np.take_along_axis(source, positions, d).reshape(out.shape)
         return out
@@ -149,6 +150,7 @@ def index_select(self: Tensor, dim: int, index: Tensor, out: Tensor | None = Non
         out = set_output(sizes if self.dim() else (), self.dtype, out, device=self.device)
         return on_device("scatter_gather.index_select", out, self, d, index)
     source = np.atleast_1d(array(self))
+    # the index's size in the place of the dimension's
     sizes = source.shape[:d] + (index.shape or (1,)) + source.shape[d + 1 :]
     if prod(sizes) >= settings.least and source.size:
         out = set_output(sizes if self.dim() else (), self.dtype, out)

@@ -70,6 +70,7 @@ def segment_reduce(
         else np.empty((rows, data.shape[axis], inner), result.dtype)
     )
     with np.errstate(all="ignore"):
+        # x[row, first:last] is (elements of the segment, inner); the result is (inner)
         for row, segment, first, last in _segments(bounds):
             value = _REDUCE[reduce].reduce(
                 x[row, first:last].astype(result.dtype), axis=0, initial=start
@@ -186,6 +187,7 @@ def _bounds(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> A
     if name == "lengths":
         if (values < 0).any():
             raise RuntimeError("lengths contains negative value!")
+        # lengths to offsets: 0 and the running sums
         values = np.concatenate([np.zeros((rows, 1), np.int64), values.cumsum(1)], axis=1)
         if not unsafe and (values[:, -1] != size).any():
             raise RuntimeError(

@@ -85,6 +85,9 @@ def _spread(t: Tensor, indices: Tensor, output_size: Sequence[int], out: Tensor)
 
 
 def _check(dims: int, t: Tensor, indices: Tensor, output_size: Sequence[int]) -> None:
+    """Raises RuntimeError unless `indices` is int64 with the sizes of `t`, which has channels and
+    `dims` dimensions, or is a batch of those, and `output_size` has `dims` sizes.
+    """
     if indices.dtype is not dt.int64:
         raise RuntimeError(
             f"elements in indices should be type int64 but got: {SCALAR_TYPE_NAME[indices.dtype]}"

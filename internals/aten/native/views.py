@@ -155,6 +155,7 @@ def _expanded(g: Geometry, size: tuple[int, ...]) -> Geometry:
                     "The expanded size of the tensor (-1) isn't allowed in a leading, "
                     f"non-existing dimension {d}"
                 )
+            # a new dimension counts as one of size 1, with the stride that it would have if packed
             n, stride = 1, new_sizes[d + 1] * new_strides[d + 1] if sizes else 0
         if target not in (-1, n):
             if n != 1:
@@ -163,7 +164,7 @@ def _expanded(g: Geometry, size: tuple[int, ...]) -> Geometry:
                     f"({n}) at non-singleton dimension {d}.  Target sizes: {list(size)}.  Tensor "
                     f"sizes: {list(sizes)}"
                 )
-            n, stride = target, 0
+            n, stride = target, 0  # all positions show the same element
         new_sizes[d], new_strides[d] = n, stride
     if min(new_sizes, default=0) < 0:
         raise RuntimeError(f"expand: sizes must be non-negative or -1, got {list(size)}")
@@ -256,7 +257,7 @@ def unsqueeze(self: Tensor, dim: int) -> Any:
 
 @lru_cache(maxsize=1 << 12)
 def _unsqueezed(g: Geometry, dim: int) -> Geometry:
-    """`g` with a new dimension of size 1. Its stride is never used; it is the one PyTorch chooses."""
+    """`g` with a new dimension of size 1. Its stride is never used, but has PyTorch's value."""
     sizes, strides = tuple(g.sizes), g.strides
     d = wrap_dim(dim, len(sizes) + 1)
     stride = sizes[d] * strides[d] if d < len(sizes) else 1

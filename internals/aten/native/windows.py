@@ -173,6 +173,7 @@ def im2col_places(
             "dimensions for input, but got: "
             f"{list(t.shape)}"
         )
+    # a window reaches over d * (k - 1) + 1 elements; the first one starts at -p
     places = [
         (n + 2 * p - d * (k - 1) - 1) // s + 1
         for n, k, d, p, s in zip(t.shape[-2:], kernel_size, dilation, padding, stride)

@@ -93,6 +93,9 @@ def _solve(a: Array, b: Array, out: Array, upper: bool, left: bool, unitriangula
 
 
 def _check_old(self: Tensor, A: Tensor) -> None:
+    """`triangular_solve`'s own checks: RuntimeError for fewer than two dimensions, or sizes that do
+    not fit.
+    """
     for name, t in (("b", self), ("A", A)):
         if t.dim() < 2:
             raise RuntimeError(
