@@ -131,7 +131,7 @@ def round_to(decimals: int) -> Loop:
 
 @in_single
 def round_after_point(a: Array, out: Array, scale: float) -> None:
-    """Round to a digit after the point: `scale` is 10 ** digits."""
+    """Round to multiples of 1 / scale, a power of 10. As 0.1 is not exact, both steps use 10."""
     factor = a.dtype.type(scale)
     np.multiply(a, factor, out=out)
     np.rint(out, out=out)
@@ -140,7 +140,7 @@ def round_after_point(a: Array, out: Array, scale: float) -> None:
 
 @in_single
 def round_before_point(a: Any, out: Any, scale: float) -> None:
-    """Round to a digit before the point: a division keeps whole numbers whole."""
+    """Round to multiples of `scale`, a power of 10."""
     factor = a.dtype.type(scale)
     np.divide(a, factor, out=out)
     np.rint(out, out=out)

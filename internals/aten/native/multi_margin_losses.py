@@ -98,9 +98,9 @@ def multilabel_margin_loss_forward(self: Tensor, target: Tensor, reduction: int)
     marks = array(is_target).reshape(x.shape)
     marks.fill(0)
     losses = np.zeros(x.shape[0], x.dtype)
-    for row, mark, (i, named) in zip(x, marks, enumerate(labels)):
-        mark[named] = 1  # (labels, 1) - (others) below: all pairs
-        losses[i] = _positive(1 - row[named, None] + row[mark == 0]).sum() / x.shape[1]
+    for row, mark, (i, row_labels) in zip(x, marks, enumerate(labels)):
+        mark[row_labels] = 1  # (labels, 1) - (others) below: all pairs
+        losses[i] = _positive(1 - row[row_labels, None] + row[mark == 0]).sum() / x.shape[1]
     return _reduced(losses, reduction, self.dtype, target.dim() > 1), is_target
 
 
@@ -124,14 +124,14 @@ def multilabel_margin_loss_backward(
         )
     _check_dtype("multilabel_margin_loss_backward_out_frame", self, target, None)
     derivatives = np.zeros_like(x)
-    for row, derivative, mark, named in zip(
+    for row, derivative, mark, row_labels in zip(
         x, derivatives, array(is_target).reshape(x.shape), labels
     ):
         others = np.flatnonzero(mark == 0)
-        near = 1 - row[named, None] + row[others] > 0  # (labels, others)
+        near = 1 - row[row_labels, None] + row[others] > 0  # (labels, others)
         derivative[others] = near.sum(0)
         # `at`, as a label may be listed twice
-        np.subtract.at(derivative, named, near.sum(1))
+        np.subtract.at(derivative, row_labels, near.sum(1))
     return _times_gradient(derivatives, grad_output, self, reduction)
 
 

@@ -33,10 +33,10 @@ def max_pool1d(
     """The largest element of every window of (N, C, L) or (C, L)."""
     if self.dim() in (2, 3) and 0 in self.shape[-2:]:
         raise RuntimeError(f"{_EXPECTED}{list(self.shape)}")
-    image, kernel, step, around, apart = _sequence_to_pool(
+    image, kernel, stride, padding, dilation = _sequence_to_pool(
         self, kernel_size, stride, padding, dilation
     )
-    return F.max_pool2d(image, kernel, step, around, apart, ceil_mode).squeeze(-2)
+    return F.max_pool2d(image, kernel, stride, padding, dilation, ceil_mode).squeeze(-2)
 
 
 def max_pool1d_with_indices(
@@ -50,10 +50,12 @@ def max_pool1d_with_indices(
     """(values, indices): the largest element of every window of (N, C, L) or (C, L), and its
     position in the sequence as int64.
     """
-    image, kernel, step, around, apart = _sequence_to_pool(
+    image, kernel, stride, padding, dilation = _sequence_to_pool(
         self, kernel_size, stride, padding, dilation
     )
-    values, indices = nn.max_pool2d_with_indices(image, kernel, step, around, apart, ceil_mode)
+    values, indices = nn.max_pool2d_with_indices(
+        image, kernel, stride, padding, dilation, ceil_mode
+    )
     return values.squeeze(-2), indices.squeeze(-2)
 
 

@@ -81,8 +81,8 @@ def max_pool2d_with_indices_backward(
         ):
             return result
     # a step longer than the window: no element is the maximum of two windows
-    apart = all(s > d * (k - 1) for s, d, k in zip(stride, dilation, kernel))
-    return _scatter(result, grad_output, indices, 2, apart)
+    disjoint = all(s > d * (k - 1) for s, d, k in zip(stride, dilation, kernel))
+    return _scatter(result, grad_output, indices, 2, disjoint)
 
 
 def max_pool3d_with_indices_backward(
@@ -228,10 +228,10 @@ def scatter_to_places(grad_output: Tensor, indices: Tensor, sizes: Sequence[int]
 
 
 def _scatter(
-    result: Tensor, grad_output: Tensor, indices: Tensor, dims: int, apart: bool = False
+    result: Tensor, grad_output: Tensor, indices: Tensor, dims: int, disjoint: bool = False
 ) -> Any:
-    """Fill `result` as `scatter_to_places` says. Where windows are `apart`, no two of them share an
-    element, and plain assignment does; otherwise equal positions add up.
+    """Fill `result` as `scatter_to_places` says. Where windows are `disjoint`, no two of them share
+    an element, and plain assignment does; otherwise equal positions add up.
     """
     planes, size = prod(result.shape[:-dims]), prod(result.shape[-dims:])
     shape = planes, prod(grad_output.shape[-dims:])
@@ -243,7 +243,7 @@ def _scatter(
     if not inside.all():
         g, positions = g[inside], positions[inside]
     dx = np.zeros(planes * size, g.dtype)
-    if apart:
+    if disjoint:
         dx[positions.reshape(-1)] = g.reshape(-1)
     else:
         np.add.at(dx, positions.reshape(-1), g.reshape(-1))

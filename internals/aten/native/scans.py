@@ -116,9 +116,9 @@ def _compiled(loop: Callable[..., Any], self: Tensor, d: int, target: Tensor) ->
     if not use_compiled(target.numel(), THRESHOLD) or not adds_up(self.dtype, target.dtype):
         return False
     # in place is fine, as each element is read before it is written; a partial overlap is not
-    apart = target is self or target._storage is not self._storage
+    safe = target is self or target._storage is not self._storage
     return (
-        apart
+        safe
         and self.is_contiguous()
         and target.is_contiguous()
         and scan(self, target, d, loop is np.multiply)

@@ -125,9 +125,9 @@ def _compiled_sort(self: Tensor, values: Tensor, indices: Tensor, d: int, descen
     """Fill `values` and `indices` by machine code; False where numpy has to do it."""
     from internals.aten.compiled.sorting import THRESHOLD, sort
 
-    apart = values._storage is not self._storage and indices._storage is not self._storage
+    separate = values._storage is not self._storage and indices._storage is not self._storage
     return bool(
-        apart and self.dim() and self.numel() and use_compiled(self.numel(), THRESHOLD)
+        separate and self.dim() and self.numel() and use_compiled(self.numel(), THRESHOLD)
     ) and sort(self, values, indices, d, descending)
 
 

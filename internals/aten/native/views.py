@@ -404,10 +404,10 @@ def _selected(g: Geometry, dim: int) -> tuple[Geometry, int, int]:
     if not sizes:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = wrap_dim(dim, len(sizes))
-    left = geometry(
+    rest = geometry(
         sizes[:d] + sizes[d + 1 :], strides[:d] + strides[d + 1 :], g.dtype, g.device, g.keys
     )
-    return left, sizes[d], strides[d]
+    return rest, sizes[d], strides[d]
 
 
 @lru_cache(maxsize=1 << 12)

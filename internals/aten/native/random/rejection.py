@@ -65,8 +65,8 @@ def poisson(self: Tensor, generator: Generator | None) -> Any:
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None) -> Any:
     """The number of successes in `count` trials, each with probability `prob`; the two broadcast.
 
-    Raises ValueError unless `count` is floating, RuntimeError unless `prob` has the same dtype,
-    NotImplementedError for float16.
+    Raises ValueError unless both are floating, RuntimeError for two dtypes, NotImplementedError for
+    float16.
     """
     dtype = count.dtype
     if dtype.category != dt.FLOATING:
@@ -162,6 +162,7 @@ def _binomial_by_gaps(count: Any, prob: Any, uniform: Uniform) -> float:
     log_failure = float(np.log1p(-prob))
     trials, successes, limit = 0.0, 0, float(count)
     while True:
+        # the logarithm of a uniform number to the base of the chance of failure, rounded up
         trials += math.ceil(_log(uniform()) / log_failure) if log_failure else math.inf
         if trials > limit:
             return successes
@@ -172,6 +173,7 @@ def _binomial_by_rejection(count: Any, prob: Any, uniform: Uniform) -> Any:
     """One number, by the algorithm BTRS of Hörmann (1993), which the constants are from."""
     number = type(count)
     deviation = float(np.sqrt(count * prob * (1 - prob)))
+    # ratio: the odds of success; mode: the most likely number of successes
     centre, ratio, mode = (
         float(count * prob) + 0.5,
         float(prob / (1 - prob)),
