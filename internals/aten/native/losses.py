@@ -5,6 +5,9 @@
 each element in one loop of `TensorIterator`, as the real ones do, and reduce it; their derivatives
 are in `losses_backward.py`. The others are composites: they call operators, whose derivatives
 autograd knows.
+
+How the real one differs: it reduces by the operators `mean` and `sum`; here `_reduce` calls numpy
+on the CPU.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ mse_backward and its kind).
 A loss is a function of each element, reduced or not. So its gradient is the derivative at each
 element, times `grad_output`, the gradient of the result, divided by the number of elements if a
 mean was taken. `grad_output` has a number for each element without reduction, else it is 0-d.
+
+How the real one differs: a 0-d gradient is one more operand of its loop, with stride 0; here it is
+a number on the CPU.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ is. A row with a NaN gets the last rank, where sorting puts NaN; `nanquantile` c
 elements that are not NaN.
 
 All functions are composed of operators, as in PyTorch, so autograd needs no formula for them.
+
+How the real one differs: it checks the range of `q` on the CPU only, so as not to wait for a GPU.
 """
 
 from __future__ import annotations

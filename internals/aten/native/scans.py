@@ -6,6 +6,8 @@ converts the elements first. Floats are added up in the next wider dtype, as PyT
 and every partial result is rounded.
 
 Large tensors are left to machine code (`aten/compiled/scans.py`).
+
+How the real one differs: it has one loop for tensors of any size, which runs over rows in threads.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@
 at, which work as in a slice. The parts are views. Those of the `unsafe` functions show the same
 memory, but autograd does not treat them as views: it relies on the promise that they are not
 written to.
+
+How the real one differs: it has no limit to the number of empty parts.
 """
 
 from __future__ import annotations

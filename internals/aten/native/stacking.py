@@ -7,6 +7,8 @@ for them, too: dtypes are promoted, and `out` is resized.
 `flatten_dense_tensors` copies tensors of any sizes into one long vector, and
 `unflatten_dense_tensors` finds them in it again. So many small gradients can be sent as one message
 (`torch/csrc/utils/tensor_flatten.h`).
+
+How the real one differs: for `out=` each has a function of its own, `hstack_out` and so on.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 (`aten/src/ATen/native/TensorTransformations.cpp`).
 
 A rotation by 90° is a flip and a transposition; one by 180° is two flips.
+
+How the real one differs: it transposes the flipped copy in place, by `transpose_`.
 """
 
 from __future__ import annotations

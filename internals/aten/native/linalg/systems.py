@@ -2,6 +2,9 @@
 `checkInputsSolver`).
 
 Without `left` the equation is X A = B. A is (..., n, n) and B (..., n, k), or (..., k, n).
+
+How the real one differs: `common_batch` is `_linalg_broadcast_batch_dims` there, which also expands
+both tensors.
 """
 
 from __future__ import annotations

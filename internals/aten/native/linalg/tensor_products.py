@@ -4,6 +4,8 @@
 `tensordot` sums over pairs of dimensions, one of each tensor. These are moved to the inside and
 flattened to one, as are the others to rows and columns; the rest is one product of matrices. All
 functions here are composite: their derivatives follow from the operators that they call.
+
+How the real one differs: sizes may be symbols in `tensordot`, so that compilers can trace it.
 """
 
 from __future__ import annotations

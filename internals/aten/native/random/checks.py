@@ -3,6 +3,9 @@ the numbers (`aten/src/ATen/native/DistributionTemplates.h`).
 
 The kernels of the CPU and of the GPU call the same functions. Some operators check the dtype of an
 empty tensor too, others do not: each as PyTorch does, hence `if t.numel()` in some of them.
+
+How the real one differs: the checks of a dtype are part of each device's kernel, in the macro that
+chooses a loop for the dtype.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@ normal_impl_`).
 
 The in-place operators check their bounds, draw as many numbers as there are elements and store
 them. `normal` with a tensor of means or of deviations draws standard numbers, multiplies each by
-its deviation and adds its mean. `transformations.py` computes the numbers, and says how far they
-agree with PyTorch's.
+its deviation and adds its mean. `transformations.py` computes the numbers.
+
+How the real one differs: `transformations` says how far the numbers agree with PyTorch's.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 (`aten/src/ATen/native/BinaryOps.cpp`, `UnaryOps.cpp`).
 
 All except `logaddexp` raise NotImplementedError for complex numbers.
+
+How the real one differs: its loops are written out in C++ (`cpu/BinaryOpsKernel.cpp`); here numpy
+and scipy have most of them.
 """
 
 from __future__ import annotations
