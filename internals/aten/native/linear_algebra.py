@@ -1,10 +1,10 @@
 """Products of matrices and vectors, on BLAS through numpy
 (`aten/src/ATen/native/LinearAlgebra.cpp`, `Blas.cpp`).
 
-All of them are `beta * self + alpha * (a @ b)` in some shape. With `beta=0` the old contents of
-`self` do not count, not even NaN. Integers are multiplied exactly (and wrap around), half precision
-is summed in float32. Unlike the pointwise operators, these do not promote: both factors must have
-one dtype.
+All of them compute `beta * self + alpha * (a @ b)`, or a special case of it. With `beta=0` the old
+contents of `self` do not count, not even NaN. Integers are multiplied exactly (and wrap around),
+half precision is summed in float32. Unlike the pointwise operators, these do not promote: both
+factors must have one dtype.
 
 How the real one differs: `addmm` is its only kernel for matrices, and `mm` calls it with beta 0. It
 hands the strides to BLAS as they are, where numpy may copy a factor first, and it uses oneDNN for
@@ -394,7 +394,7 @@ def _blas_ready(a: Array) -> Any:
     return a if a.ndim < 2 or a.itemsize in a.strides[-2:] else np.ascontiguousarray(a)
 
 
-# What is required of the arguments, in PyTorch's order
+# Checks of the arguments, with PyTorch's texts
 
 
 def _batched_sizes(batch1: Tensor, batch2: Tensor) -> tuple[int, int, int]:

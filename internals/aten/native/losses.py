@@ -153,7 +153,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     a, b = ((x if x.dtype.is_floating_point else x.to(common)).expand(shape) for x in (x1, x2))
     a_norm, b_norm = (x.norm(2, dim, True).clone() for x in (a, b))
     for norm in (a_norm, b_norm):
-        # unseen by autograd: the gradient is that of the norm also where it is clamped
+        # hidden from autograd: also where it is clamped, the gradient is that of the norm
         norm.detach().clamp_min_(eps)
     return ((a / a_norm) * (b / b_norm)).sum(dim)
 

@@ -10,7 +10,7 @@ handful of weights in each row, and its gradient is the transposed matrix.
 |           | * n / m)                                                                          |
 | linear    | the two nearest, by distance                                                      |
 | cubic     | the four nearest, by Keys' polynomial with a = -3/4                               |
-| antialias | when shrinking, all that the filter reaches when it is stretched by n / m         |
+| antialias | when shrinking, all within the filter's reach after stretching it by n / m        |
 
 Here n is the size of the input and m that of the output. Nearest and bilinear in two dimensions,
 which most networks use, have faster functions of their own. Images of bytes are mixed in integers

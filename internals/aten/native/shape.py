@@ -79,7 +79,7 @@ def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
     # one slice
     halves = [_rolled(n, k % n) for n, k in zip(a.shape, by)]
     for pieces in product(*halves):
-        target[tuple(to for to, _ in pieces)] = a[tuple(of for _, of in pieces)]
+        target[tuple(to for to, _ in pieces)] = a[tuple(origin for _, origin in pieces)]
     return out
 
 

@@ -25,7 +25,7 @@ from . import views
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
-MOST_EMPTY = 1 << 17  # parts without elements; as many take half a second
+MOST_EMPTY = 1 << 17  # the limit to parts without elements; so many take half a second
 
 
 def tensor_split_sections(self: Tensor, sections: int, dim: int = 0) -> Any:

@@ -6,7 +6,8 @@ quotients, as PyTorch does. An exponential number divided by w is the time until
 rate w; of several events with rates w, each is the first one with a probability proportional to its
 w. The samples are PyTorch's where `exponential_` agrees; those with replacement agree, too.
 
-How the real one differs: see `transformations`.
+How the real one differs: on Intel processors it draws `bernoulli_(p)` from a stream of MKL (see
+`transformations`).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Each makes an empty tensor, or resizes `out`, and calls the in-place operator th
 overloads differ in their arguments: with a generator or without, with a size or, those named
 `_like`, with a tensor that gives size and dtype.
 
-How the real one differs: see `transformations`.
+How the real one differs: `transformations` says how far the numbers agree with PyTorch's.
 """
 
 from __future__ import annotations

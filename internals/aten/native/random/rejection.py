@@ -1,12 +1,12 @@
 """Poisson and binomial numbers (`aten/src/ATen/native/Distributions.cpp: sample_poisson`,
 `Distributions.h: sample_binomial`).
 
-Small means are counted out: Poisson multiplies uniform numbers until the product falls below
-exp(-rate); binomial adds up the distances from one success to the next until they exceed the number
-of trials. Large means, from 10 on, are drawn by transformed rejection (Hörmann 1993): a uniform
-number is stretched over the integers, so that nearly the right share of them falls on each, and a
-second one decides whether to keep the result or to try again. So the number of words that an
-element takes from the generator differs from element to element.
+For small means events are counted one by one: Poisson multiplies uniform numbers until the product
+falls below exp(-rate); binomial adds up the distances from one success to the next until they
+exceed the number of trials. Large means, from 10 on, are drawn by transformed rejection (Hörmann
+1993): a uniform number is stretched over the integers, so that nearly the right share of them falls
+on each, and a second one decides whether to keep the result or to try again. So the number of words
+that an element takes from the generator differs from element to element.
 
 For the same seed the numbers are PyTorch's; for means beyond 1e8 some are not, because a rounding
 decides whether to try again.

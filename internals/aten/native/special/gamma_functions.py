@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from internals.core.tensor_impl import Array
 
 LAST_FACTORIAL = 170  # 171! is more than a float64 holds
-MOST_FACTORS = 1 << 20  # of mvlgamma; for one element they take a tenth of a second
+MOST_FACTORS = 1 << 20  # the limit for mvlgamma; for one element they take a tenth of a second
 TOGETHER = 1 << 16  # numbers that mvlgamma computes at once, as one array
 
 

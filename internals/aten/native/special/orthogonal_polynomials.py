@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from internals.core.scalar import Scalar
     from internals.core.tensor_impl import Array
 
-MOST = 1 << 16  # steps, which take half a second
+MOST = 1 << 16  # the limit to the number of steps; so many take half a second
 
 
 def hermite_polynomial_h(x: Scalar | Tensor, n: Scalar | Tensor, out: Tensor | None = None) -> Any:
@@ -183,7 +183,7 @@ chebyshev_polynomial_u = partial(_chebyshev, "u")
 chebyshev_polynomial_v = partial(_chebyshev, "v")
 # sin((n + 1/2) t) / sin(t / 2), for x = cos(t).
 chebyshev_polynomial_w = partial(_chebyshev, "w")
-# Chebyshev's T of 2 x - 1, and so the next three: orthogonal from 0 to 1.
+# The same four at 2 x - 1: orthogonal from 0 to 1.
 shifted_chebyshev_polynomial_t = partial(_chebyshev, "t", shift=True)
 shifted_chebyshev_polynomial_u = partial(_chebyshev, "u", shift=True)
 shifted_chebyshev_polynomial_v = partial(_chebyshev, "v", shift=True)
