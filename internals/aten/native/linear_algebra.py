@@ -1,14 +1,14 @@
 """Products of matrices and vectors, on BLAS through numpy
 (`aten/src/ATen/native/LinearAlgebra.cpp`, `Blas.cpp`).
 
-All of them are `beta * self + alpha * (a @ b)` in some shape. With `beta=0` the old contents of
-`self` do not count, not even NaN. Integers are multiplied exactly (and wrap around), half precision
-is summed in float32. Unlike the pointwise operators, these do not promote: both factors must have
-one dtype.
+All of them compute `beta * self + alpha * (a @ b)`, or a special case of it. With `beta=0` the old
+contents of `self` do not count, not even NaN. Integers are multiplied exactly (and wrap around),
+half precision is summed in float32. Unlike the pointwise operators, these do not promote: both
+factors must have one dtype.
 
-How the real one differs: `addmm` is the one kernel there, `mm` calls it with beta 0; it hands the
-strides to BLAS as they are, where numpy may copy a factor first, and it uses oneDNN for half and
-bfloat16.
+How the real one differs: `addmm` is its only kernel for matrices, and `mm` calls it with beta 0. It
+hands the strides to BLAS as they are, where numpy may copy a factor first, and it uses oneDNN for
+half and bfloat16.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 def mm(self: Tensor, mat2: Tensor, out: Tensor | None = None) -> Any:
     """The matrix product, (n, k) by (k, m). Raises RuntimeError for other shapes or two dtypes."""
+    # fast path: one cached look at the geometries replaces all the checks below
     usual = _usual_product(self._geometry, mat2._geometry)
     if usual is not None and out is None:
         return _dot(usual, self, mat2)
@@ -74,13 +75,14 @@ def bmm(self: Tensor, mat2: Tensor, out: Tensor | None = None) -> Any:
 
 
 def mv(self: Tensor, vec: Tensor, out: Tensor | None = None) -> Any:
-    """Matrix times vector, (n, m) by (m)."""
+    """Matrix times vector, (n, m) by (m): a vector of n elements."""
     usual = _usual_product(self._geometry, vec._geometry, None, 1)
     if usual is not None and out is None:
         return _dot(usual, self, vec)
     got = f"1, {self.dim()}, {vec.dim()}"
     _check(self.dim() == 2 and vec.dim() == 1, f"vector + matrix @ vector expected, got {got}")
     _check_matrix_vector(self.shape[0], self, vec)
+    # PyTorch's mv is addmv with `out` in the place of the addend, so `out` is checked as an input
     _check_one_dtype("addmv input tensors", vec if out is None else out, self, vec)
     _check_implemented("addmv_impl_cpu", self)
     result = set_output(self.shape[:1], vec.dtype, out, device=self.device)
@@ -125,7 +127,7 @@ def addmm(
     """beta * self + alpha * (mat1 @ mat2); `self` is broadcast to the product's shape."""
     usual = _usual_product(mat1._geometry, mat2._geometry, self._geometry)
     if usual is not None and out is None and alpha == beta == 1:
-        result = empty(usual)
+        result = empty(usual)  # (n, m); the addend is (n, m), or (m) and numpy broadcasts it
         if mat2._geometry.numel >= settings.least and _rows_dot(mat1, mat2, self, result):
             return result
         token = quiet()
@@ -141,7 +143,7 @@ def addmm(
     _check_inner(mat1, mat2)
     sizes = mat1.shape[0], mat2.shape[1]
     result = set_output(sizes, mat1.dtype, out, out is self, device=self.device)
-    # a bias, which numpy's addition broadcasts
+    # a row is a bias, which numpy's addition broadcasts; anything else gets the full size
     is_a_row = self._geometry.sizes == sizes[1:] and self.device is CPU
     addend = self if is_a_row else expand(self, sizes)
     _check_implemented("addmm_impl_cpu_", self)
@@ -180,6 +182,7 @@ def baddbmm(
 ) -> Any:
     """beta * self + alpha * (batch1 @ batch2), batch by batch."""
     usual = _usual_batches(batch1._geometry, batch2._geometry)
+    # fast path: the product, then the addend (b, n, m), in place
     if usual is not None and out is None and alpha == beta == 1 and _is_like(self, usual):
         result = empty(usual)
         _multiply_batches(batch1, batch2, result)
@@ -227,11 +230,11 @@ def addbmm(
 def _usual_product(
     a: Geometry, b: Geometry, addend: Geometry | None = None, ndim: int = 2
 ) -> Geometry | None:
-    """The geometry of `a @ b` if nothing has to be checked or converted: a matrix and one (or, with
-    ndim 1, a vector) that fit, as BLAS takes them.
+    """The geometry of `a @ b` if nothing has to be checked or converted, else None.
 
-    The addend, if there is one, has to be a row or a matrix of the product's sizes. `np.dot` will
-    do then, which is for matrices only and costs less than `np.matmul`.
+    That is so for a matrix (n, k) and a matrix (k, m), or with `ndim` 1 a vector (k), of one
+    floating dtype, on the CPU, not empty, with strides as BLAS takes them. An addend has to be
+    (n, m) or (m). `np.dot` then serves, which costs less than `np.matmul`.
     """
     operands = (a, b) if addend is None else (a, b, addend)
     if a.dtype not in (dt.float32, dt.float64) or any(
@@ -245,7 +248,7 @@ def _usual_product(
         or 0 in (*a.sizes, *b.sizes)
     ):
         return None
-    if 1 not in a.strides or 1 not in b.strides:
+    if 1 not in a.strides or 1 not in b.strides:  # BLAS wants neighbours along one dimension
         return None
     sizes = (a.sizes[0], *b.sizes[1:])
     return (
@@ -257,8 +260,8 @@ def _usual_product(
 
 @lru_cache(maxsize=1 << 12)
 def _usual_batches(a: Geometry, b: Geometry) -> Geometry | None:
-    """The geometry of `a @ b` if both are batches of matrices that fit, and nothing has to be
-    checked or converted.
+    """The geometry of `a @ b` for (b, n, k) and (b, k, m) of one floating dtype on the CPU, where
+    nothing has to be checked or converted; else None.
     """
     if (
         a.dtype not in (dt.float32, dt.float64)
@@ -284,9 +287,10 @@ def _is_like(t: Tensor, g: Geometry) -> bool:
 
 
 def _multiply_batches(a: Tensor, b: Tensor, out: Tensor) -> None:
-    """Fill `out`, which is contiguous, with the products: many small ones by machine code, others
-    by BLAS.
+    """Fill `out`, contiguous, with (b, n, k) @ (b, k, m): many small matrices by machine code,
+    others by BLAS.
     """
+    # b * n * m results of k products each: small work does not pay for a compiled kernel
     if out._geometry.numel * a._geometry.sizes[2] >= settings.least:
         from internals.aten.compiled.gemm import bmm
 
@@ -296,6 +300,7 @@ def _multiply_batches(a: Tensor, b: Tensor, out: Tensor) -> None:
 
 
 def _dot(g: Geometry, a: Tensor, b: Tensor) -> Any:
+    """`a @ b` for operands that `_usual_product` found to fit, with the geometry it gave."""
     result = empty(g)
     if b._geometry.numel >= settings.least and _rows_dot(a, b, None, result):
         return result
@@ -306,8 +311,8 @@ def _dot(g: Geometry, a: Tensor, b: Tensor) -> Any:
 
 
 def _rows_dot(a: Tensor, b: Tensor, addend: Tensor | None, result: Tensor) -> bool:
-    """Whether machine code filled `result`, as it does for few rows times a large transposed
-    matrix.
+    """Fill `result` by machine code, which is worth it for a few rows times a large transposed
+    matrix. Returns False, and leaves `result` as it is, where BLAS has to do it.
     """
     from internals.aten.compiled import gemm
 
@@ -340,15 +345,18 @@ def _scale_and_add(
     alpha: Scalar,
     out: Tensor | None,
 ) -> Any:
-    """result = beta * addend + alpha * (left @ right). `out` may share memory with all of them; the
-    addend is read last.
+    """result = beta * addend + alpha * (left @ right).
+
+    `out` may share memory with any of the three; so with `out` the product goes to new memory, and
+    is copied at the very end.
     """
     wide = dt.float32 if result.dtype is dt.float16 else result.dtype
     if not result._geometry.stored:
         alpha, beta = checked(alpha, wide), checked(beta, wide)
         return on_device("linear_algebra.scale_and_add", result, addend, left, right, beta, alpha)
     target, addend, a, b = map(array, (result, addend, left, right))
-    if a.ndim > target.ndim == 2:  # the sum over batches is one longer inner dimension
+    # addbmm: the sum over b batches of (n, k) @ (k, m) is one product (n, b * k) @ (b * k, m)
+    if a.ndim > target.ndim == 2:
         k = a.shape[0] * a.shape[2]
         a, b = a.transpose(1, 0, 2).reshape(a.shape[1], k), b.reshape(k, b.shape[2])
     sums_in_place = out is None and target.dtype.char != "e"
@@ -360,13 +368,14 @@ def _scale_and_add(
         return result
     alpha, beta = checked(alpha, wide), checked(beta, wide)
     with np.errstate(all="ignore"):
-        if alpha == 0 and _is_for_blas(a, b):  # which does not look at the factors then
+        # with alpha 0 BLAS does not read the factors, so a NaN in them does not show
+        if alpha == 0 and _is_for_blas(a, b):
             total = np.zeros(target.shape, wide.np)
         else:
             total = product(a, b, target if sums_in_place else None)
             if alpha != 1:
                 total *= alpha
-        if beta != 0:
+        if beta != 0:  # 0 * NaN would be NaN, so with beta 0 the addend is not read at all
             total += addend if beta == 1 else beta * addend.astype(wide.np, copy=False)
         if total is not target:
             target[...] = total
@@ -374,8 +383,8 @@ def _scale_and_add(
 
 
 def _is_for_blas(a: Array, b: Array) -> bool:
-    """Whether PyTorch hands this product to BLAS: one matrix, not in half precision, and no vector
-    that repeats one number.
+    """Whether PyTorch hands this product to BLAS: a single matrix, not in half precision, times a
+    matrix or a vector; but not a vector of stride 0, which repeats one number.
     """
     return a.ndim == 2 and a.dtype != np.float16 and (b.ndim == 2 or b.strides != (0,))
 
@@ -385,10 +394,11 @@ def _blas_ready(a: Array) -> Any:
     return a if a.ndim < 2 or a.itemsize in a.strides[-2:] else np.ascontiguousarray(a)
 
 
-# What is required of the arguments, in PyTorch's order
+# Checks of the arguments, with PyTorch's texts
 
 
 def _batched_sizes(batch1: Tensor, batch2: Tensor) -> tuple[int, int, int]:
+    """(b, n, m) for (b, n, k) and (b, k, m); RuntimeError for other shapes."""
     _check(batch1.dim() == 3, "batch1 must be a 3D tensor")
     _check(batch2.dim() == 3, "batch2 must be a 3D tensor")
     b, n, k = batch1.shape
@@ -402,41 +412,48 @@ def _batched_sizes(batch1: Tensor, batch2: Tensor) -> tuple[int, int, int]:
 
 
 def _check(condition: bool, message: str) -> None:
+    """Raises RuntimeError with `message` unless the condition holds."""
     if not condition:
         raise RuntimeError(message)
 
 
 def _check_inner(a: Tensor, b: Tensor) -> None:
+    """Raises RuntimeError unless (n, k) and (k, m) have one k."""
     (n, k), (k2, m) = a.shape, b.shape
     if k != k2:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {k2}x{m})")
 
 
 def _check_matrix_vector(n: int, mat: Tensor, vec: Tensor) -> None:
+    """Raises RuntimeError unless mat (rows, columns) fits vec (columns) and an addend of `n`."""
     rows, columns = mat.shape
+    # the addend's size: 1 is broadcast over the rows
     fits = columns == vec.shape[0] and n in (1, rows)
     _check(fits, f"size mismatch, got input ({n}), mat ({rows}x{columns}), vec ({vec.shape[0]})")
 
 
 def _check_pair(who: str, a: Tensor, b: Tensor) -> None:
+    """Raises RuntimeError for two dtypes; `who` names the operands."""
     if a.dtype is not b.dtype:
         names = f"{SCALAR_TYPE_NAME[a.dtype]} and {SCALAR_TYPE_NAME[b.dtype]}"
         raise RuntimeError(f"{who} must have the same dtype, but got {names}")
 
 
 def _check_one_dtype(who: str, a: Tensor, b: Tensor, c: Tensor) -> None:
+    """Raises RuntimeError unless all three have one dtype; `who` names the operands."""
     x, y, z = (SCALAR_TYPE_NAME[t.dtype] for t in (a, b, c))
     _check(x == y == z, f"{who} must have the same dtype, but got {x}, {y}, and {z}")
 
 
 def _check_implemented(kernel: str, t: Tensor) -> None:
+    """Raises NotImplementedError, naming `kernel`, for bool: PyTorch has no products of bools."""
     if t.dtype is dt.bool_:
         raise not_implemented(
             _ON_CUDA.get(kernel, kernel) if t.device.type == "cuda" else kernel, t.dtype
         )
 
 
-_ON_CUDA = {  # where the kernel of the same operator has another name there
+_ON_CUDA = {  # the same operator's kernel as PyTorch's CUDA errors name it
     "addmm_impl_cpu_": "addmm_cuda",
     "addmv_impl_cpu": "addmv_impl_cuda",
     "bmm": "baddbmm_cuda",

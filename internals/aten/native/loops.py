@@ -1,11 +1,11 @@
 """Loops that numpy does not have: the error function, the logistic function, exact division
 (`aten/src/ATen/native/Math.h`).
 
-A loop is what `TensorIterator.run` calls: `loop(*arrays, out=array)`, where `out` may be the very
-memory of an operand, so no operand may be read once `out` has been written (an operation in place
-on each element is fine). Half precision is computed in single and rounded once. Numbers that belong
-to the operation, like a slope or a bound, are arguments by name, bound by `functools.partial`: so a
-backend with loops of its own sees which loop it is, and with what numbers.
+`TensorIterator.run` calls a loop as `loop(*arrays, out=array)`. `out` may be the very memory of an
+operand, so no operand may be read once `out` has been written (an operation in place on each
+element is fine). Half precision is computed in single and rounded once. Numbers that belong to the
+operation, like a slope or a bound, are keyword arguments, bound by `functools.partial`: so a
+backend with loops of its own sees which loop it is, and its numbers.
 
 How the real one differs: `erf` and its kind come from SLEEF and from Cephes; the formulas here for
 `erf` are those of FreeBSD's msun (Sun Microsystems, 1993), evaluated on whole arrays, and in single
@@ -49,7 +49,7 @@ def in_single(loop: Loop) -> Loop:
 
 
 def copy(a: Any, *rest: Any, out: Array) -> None:
-    """The first operand as it is."""
+    """The first operand as it is, converted to the dtype of `out`; others are ignored."""
     np.copyto(out, a, casting="unsafe")
 
 
@@ -57,6 +57,7 @@ def negative(a: Array, out: Array) -> None:
     """-a, as a times -1: numpy 2.4's `negative` writes real numbers to the wrong places when `out`
     has certain strides.
     """
+    # -1 of an unsigned dtype is its largest number, all bits set: times that wraps around to -a
     if a.dtype.kind == "c":
         np.negative(a, out=out)
     else:
@@ -81,13 +82,14 @@ def complex_reciprocal(a: Array, out: Array) -> None:
 
 @in_single
 def rsqrt(a: Any, out: Any) -> None:
+    """1 / sqrt(a): inf at 0, NaN below."""
     np.sqrt(a, out=out)
     np.divide(1, out, out=out)
 
 
 def exp2(a: Array, out: Array) -> None:
-    """2 to a complex power, for which numpy has no loop. Each part is scaled alone, so that an
-    infinite one stays so.
+    """2 to a complex power, exp(a * log(2)), for which numpy has no loop. Each part is scaled by
+    itself: a complex product with an infinite part would be NaN.
     """
     log = np.empty_like(a)
     np.multiply(a.real, np.log(2), out=log.real, casting="same_kind")
@@ -108,23 +110,28 @@ def sign(a: Array, out: Array) -> None:
 
 
 def heaviside(a: Array, values: Array, out: Array) -> None:
-    """A step; 0 for NaN, where numpy's is NaN."""
+    """0 below 0, 1 above, `values` at 0; 0 for NaN, where numpy's is NaN."""
     out[...] = np.where(a == 0, values, a > 0)
 
 
 @in_single
 def frac(a: Array, out: Array) -> None:
+    """The part behind the point, with the sign of a."""
     np.subtract(a, np.trunc(a), out=out)
 
 
 def round_to(decimals: int) -> Loop:
-    """Round to `decimals` digits: scale, round half to even, scale back."""
+    """The loop that rounds to `decimals` digits: scale, round half to even, scale back. Negative
+    `decimals` are digits before the point.
+    """
+    # 10.0 ** 309 raises OverflowError
     scale = 10.0 ** abs(decimals) if abs(decimals) <= 308 else math.inf
     return partial(round_after_point if decimals > 0 else round_before_point, scale=scale)
 
 
 @in_single
 def round_after_point(a: Array, out: Array, scale: float) -> None:
+    """Round to multiples of 1 / scale, a power of 10. As 0.1 is not exact, both steps use 10."""
     factor = a.dtype.type(scale)
     np.multiply(a, factor, out=out)
     np.rint(out, out=out)
@@ -133,6 +140,7 @@ def round_after_point(a: Array, out: Array, scale: float) -> None:
 
 @in_single
 def round_before_point(a: Any, out: Any, scale: float) -> None:
+    """Round to multiples of `scale`, a power of 10."""
     factor = a.dtype.type(scale)
     np.divide(a, factor, out=out)
     np.rint(out, out=out)
@@ -153,6 +161,7 @@ def trunc_divide(a: Array, b: Scalar | Array, out: Array) -> None:
         return in_single(trunc_divide)(a, b, out=out)
     if a.dtype.kind in "iu":
         _check_divisor(a, b)
+        # without the remainder, which has the sign of a, the division is exact
         np.floor_divide(a - np.fmod(a, b), b, out=out)
     else:
         np.divide(a, b, out=out)
@@ -168,8 +177,9 @@ def remainder(a: Any, b: Any, out: Any) -> None:
         _check_divisor(a, b)
         np.remainder(a, b, out=out)
         return
-    rest = np.fmod(a, b)
+    rest = np.fmod(a, b)  # exact, with the sign of a; adding b moves it to the other side of 0
     wrong_sign = (rest != 0) & ((rest < 0) != (np.asarray(b) < 0))
+    # numpy gives a scalar for 0-d operands, which cannot be written to
     np.add(rest, b, out=rest, where=wrong_sign) if np.ndim(rest) else None
     np.copyto(out, rest if np.ndim(rest) else (rest + b if wrong_sign else rest))
 
@@ -189,7 +199,9 @@ def power(a: Array, exponent: Scalar, out: Array) -> None:
 
 
 def integer_power(a: Scalar | Array, exponent: Scalar | Array, out: Array) -> None:
-    """a ** exponent for integers; a negative power is 0 unless a is 1 or -1."""
+    """a ** exponent for integers. A negative power, for which numpy raises an error, is 0 unless a
+    is 1 or -1.
+    """
     if not np.any(np.less(exponent, 0)):
         np.power(a, exponent, out=out)
         return
@@ -205,30 +217,38 @@ def ones(a: Array, out: Array) -> None:
 
 
 def cube(a: Array, out: Array) -> None:
+    """a ** 3, as two products."""
     np.multiply(a * a, a, out=out)
 
 
 def inverse_square(a: Array, out: Array) -> None:
+    """a ** -2."""
     np.divide(1, a * a, out=out)
 
 
 def inverse_root(a: Array, out: Array) -> None:
+    """a ** -0.5."""
     np.divide(1, np.sqrt(a), out=out)
 
 
 @in_single
 def add_scaled(a: Array, b: Scalar | Array, out: Array, alpha: Scalar) -> None:
+    """a + alpha * b."""
     np.add(a, np.multiply(b, alpha), out=out)
 
 
 @in_single
 def subtract_scaled(a: Scalar | Array, b: Scalar | Array, out: Array, alpha: Scalar) -> None:
+    """a - alpha * b."""
     np.subtract(a, np.multiply(b, alpha), out=out)
 
 
 @in_single
 def erf(a: Any, out: Array) -> None:
-    """The error function, to one unit in the last place of float32 and about 1e-16 of float64."""
+    """The error function, to one unit in the last place of float32 and about 1e-16 of float64.
+
+    It is odd, so it is computed for |a|, by another formula on each of three intervals.
+    """
     if out.dtype == np.float32:
         return _erf_single(a, out)
     x = np.abs(np.asarray(a, np.float64))
@@ -245,8 +265,8 @@ def erf(a: Any, out: Array) -> None:
     np.copysign(result, a, out=out, casting="same_kind")
 
 
-# x times a quotient of polynomials in x², to 4e-8: enough for single precision if evaluated in
-# double. Beyond the limit it is 1.
+# erf(x) is x times a quotient of polynomials in x², to 4e-8: enough for single precision if
+# evaluated in double. Beyond the limit it is 1.
 _ERF_LIMIT = 3.84
 _ERF_OVER = (
     1.128379143519084,
@@ -262,6 +282,7 @@ _ERF_UNDER = (
 
 
 def _erf_single(a: Scalar | Array, out: Array) -> None:
+    """erf in double precision by one quotient for all arguments, rounded to float32 at the end."""
     x = np.asarray(a, np.float64).clip(-_ERF_LIMIT, _ERF_LIMIT)
     square = np.asarray(x * x)
     np.divide(
@@ -273,13 +294,15 @@ def _erf_single(a: Scalar | Array, out: Array) -> None:
 
 
 def _check_divisor(a: Any, b: Any) -> None:
-    """Integers have no infinity to answer x / 0 with. The text is PyTorch's."""
+    """Raises RuntimeError, with PyTorch's text, for integers where b has a 0: they have no infinity
+    for x / 0.
+    """
     if a.dtype.kind in "iu" and not np.all(b):
         raise RuntimeError("ZeroDivisionError")
 
 
 def _polynomial(x: Array, coefficients: tuple[float, ...]) -> Any:
-    """Horner's rule, the constant term first."""
+    """The polynomial at x by Horner's rule; `coefficients` start with the constant term."""
     result = np.full_like(x, coefficients[-1])
     for c in coefficients[-2::-1]:
         result *= x
@@ -288,19 +311,19 @@ def _polynomial(x: Array, coefficients: tuple[float, ...]) -> Any:
 
 
 def _erf_near_0(x: Array) -> Any:
+    """x + x * P(x²) / Q(x²)."""
     z = x * x
     return x + x * (_polynomial(z, _PP) / _polynomial(z, (1.0, *_QQ)))
 
 
 def _erf_near_1(x: Array) -> Any:
+    """A constant near erf(1), plus a quotient of polynomials in x - 1."""
     s = x - 1.0
     return _ERX + _polynomial(s, _PA) / _polynomial(s, (1.0, *_QA))
 
 
 def _erf_far(x: Array) -> Any:
-    """1 - erfc, where erfc = exp(-x²) times a rational function of 1/x²; x² is split so that its
-    rounding does no harm.
-    """
+    """1 - erfc(x), where erfc(x) = exp(-x² - 0.5625 + R(1 / x²) / S(1 / x²)) / x."""
     s = 1.0 / (x * x)
     nearer = x < 1 / 0.35
     ratio = np.where(
@@ -308,10 +331,13 @@ def _erf_far(x: Array) -> Any:
         _polynomial(s, _RA) / _polynomial(s, (1.0, *_SA)),
         _polynomial(s, _RB) / _polynomial(s, (1.0, *_SB)),
     )
+    # exp would magnify the rounding error of x²; the square of a float32 is exact in float64, and
+    # (head - x) * (head + x) is the rest of -x²
     head = x.astype(np.float32).astype(np.float64)
     return 1.0 - np.exp(-head * head - 0.5625) * np.exp((head - x) * (head + x) + ratio) / x
 
 
+# msun's coefficients: the numerators P, R and the denominators Q, S, whose first term is 1
 _ERX = 8.45062911510467529297e-01
 _PP = (
     1.28379167095512558561e-01, -3.25042107247001499370e-01, -2.84817495755985104766e-02,

@@ -1,10 +1,13 @@
 """Losses that compare two tensors element by element (`aten/src/ATen/native/Loss.cpp`).
 
 `reduction` is a number here: 0 for none, 1 for the mean, 2 for the sum
-(`aten/src/ATen/core/Reduction.h`). The leaf kernels compute the loss of each element and reduce it;
-the composites are written with operators.
+(`aten/src/ATen/core/Reduction.h`). The functions that call `_elementwise` compute the loss of
+each element in one loop of `TensorIterator`, as the real ones do, and reduce it; their derivatives
+are in `losses_backward.py`. The others are composites: they call operators, whose derivatives
+autograd knows.
 
-How the real one differs: the element-wise loops are TensorIterator kernels; here they are too.
+How the real one differs: it reduces by the operators `mean` and `sum`; here `_reduce` calls numpy
+on the CPU.
 """
 
 from __future__ import annotations
@@ -83,6 +86,7 @@ def binary_cross_entropy(
                 f"Found dtype {SCALAR_TYPE_NAME[t.dtype]} but expected "
                 f"{SCALAR_TYPE_NAME[self.dtype]}"
             )
+    # the weight comes before the reduction, so the loop must not reduce
     losses = _elementwise("binary_cross_entropy", cross_entropy_loop, self, target, NONE)
     if weight is not None:
         TensorIterator([losses, weight], losses).run(np.multiply)
@@ -101,10 +105,12 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None = None,
     reduction: int = MEAN,
 ) -> Any:
-    """`binary_cross_entropy` of sigmoid(self), from log_sigmoid so that large logits lose nothing.
+    """`binary_cross_entropy` of sigmoid(self), computed from log_sigmoid(self): sigmoid alone would
+    round large logits to 0 or 1.
 
     `pos_weight` multiplies the loss of the positive class, `weight` that of each element.
     """
+    # log(1 - sigmoid(x)) = log(sigmoid(x)) - x, so the loss is (1 - y) * x - log(sigmoid(x))
     logs = ops.log_sigmoid(self)
     if pos_weight is not None:
         logs = logs * ((pos_weight - 1) * target + 1)
@@ -118,8 +124,8 @@ def binary_cross_entropy_with_logits(
 
 
 def kl_div(self: Tensor, target: Tensor, reduction: int = MEAN, log_target: bool = False) -> Any:
-    """target * (log(target) - self), where `self` holds log-probabilities, and `target` too if
-    `log_target`.
+    """target * (log(target) - self) for log-probabilities `self`; with `log_target` the target
+    holds logarithms, too. Raises RuntimeError for integers and complex.
     """
     if self.dtype.category < dt.FLOATING or target.dtype.category < dt.FLOATING:
         raise RuntimeError("kl_div: Integral inputs not supported.")
@@ -127,11 +133,14 @@ def kl_div(self: Tensor, target: Tensor, reduction: int = MEAN, log_target: bool
         raise RuntimeError("kl_div: Complex inputs not supported.")
     if log_target:
         return _reduced(target.exp() * (target - self), reduction)
+    # xlogy is 0 where the target is 0, where target * log(target) would be NaN
     return _reduced(ops.xlogy_Tensor(target, target) - target * self, reduction)
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
-    """The dot product along `dim`, divided by both norms (each at least `eps`)."""
+    """The dot product along `dim`, divided by both norms (each at least `eps`); the inputs
+    broadcast. Raises RuntimeError unless they promote to a floating dtype.
+    """
     common = promote_types(x1.dtype, x2.dtype)
     if eps < 0:
         raise RuntimeError(f"eps must be non-negative, got: {eps}")
@@ -144,14 +153,16 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     a, b = ((x if x.dtype.is_floating_point else x.to(common)).expand(shape) for x in (x1, x2))
     a_norm, b_norm = (x.norm(2, dim, True).clone() for x in (a, b))
     for norm in (a_norm, b_norm):
-        # unseen by autograd: the gradient is that of the norm also where it is clamped
+        # hidden from autograd: also where it is clamped, the gradient is that of the norm
         norm.detach().clamp_min_(eps)
     return ((a / a_norm) * (b / b_norm)).sum(dim)
 
 
 def one_hot(self: Tensor, num_classes: int = -1) -> Any:
-    """A new last dimension with a 1 at the index and 0 elsewhere. `num_classes` is the largest
-    index + 1 if -1.
+    """(*) to (*, num_classes): a 1 at each index, 0 elsewhere, as int64. -1 for `num_classes` means
+    the largest index + 1.
+
+    Raises RuntimeError unless `self` is int64, and for an index outside of 0 .. num_classes - 1.
     """
     if self.dtype is not dt.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
@@ -177,6 +188,9 @@ def _elementwise(
     reduction: int,
     result: Any = None,
 ) -> Any:
+    """`loop` over both tensors, which broadcast, and the reduction. Raises NotImplementedError,
+    which names `kernel`, unless the common dtype is a floating one.
+    """
     it = TensorIterator([self, target], None, result=result)
     check_dtype(kernel, it.common_dtype, dt.FLOATING)
     return _reduce(it.run(loop), reduction)
@@ -200,6 +214,7 @@ def _reduce(losses: Tensor, reduction: int) -> Any:
 @scalar.binary_cross_entropy.made_by
 @in_single
 def cross_entropy_loop(x: Any, y: Any, out: Any) -> None:
+    """The binary cross entropy of probabilities `x` and targets `y`, arrays of one shape."""
     if not np.all((x >= 0) & (x <= 1)):
         raise RuntimeError("all elements of input should be between 0 and 1")
     floor = x.dtype.type(-100)
@@ -207,5 +222,5 @@ def cross_entropy_loop(x: Any, y: Any, out: Any) -> None:
 
 
 def _reduced(losses: Tensor, reduction: int) -> Any:
-    """`_reduce` with operators."""
+    """`_reduce` for composites: by operators, so that autograd sees it."""
     return losses.mean() if reduction == MEAN else losses.sum() if reduction == SUM else losses

@@ -1,11 +1,12 @@
 """The gradients of the element-wise losses (`aten/src/ATen/native/Loss.cpp`, `BinaryOps.cpp`'s
 mse_backward and its kind).
 
-A loss is a function of each element, reduced or not; so its gradient is the slope at each element,
-times the gradient of the result, divided by the number of elements if a mean was taken.
-`grad_output` is a tensor of all elements, or 0-d.
+A loss is a function of each element, reduced or not. So its gradient is the derivative at each
+element, times `grad_output`, the gradient of the result, divided by the number of elements if a
+mean was taken. `grad_output` has a number for each element without reduction, else it is 0-d.
 
-How the real one differs: nothing but the language.
+How the real one differs: a 0-d gradient is one more operand of its loop, with stride 0; here it is
+a number on the CPU.
 """
 
 from __future__ import annotations
@@ -71,15 +72,15 @@ def binary_cross_entropy_backward(
     _check_dtypes(
         "binary_cross_entropy_backward", (COMPLEX, BOOL, INTEGRAL), grad_output, self, target
     )
-    slopes = _derivatives(
+    derivatives = _derivatives(
         scalar.binary_cross_entropy_backward.loop, 1, grad_output, self, target, reduction
     )
-    return slopes if weight is None else TensorIterator([slopes, weight]).run(np.multiply)
+    return derivatives if weight is None else TensorIterator([derivatives, weight]).run(np.multiply)
 
 
 def _check_dtypes(kernel: str, without: tuple[int, ...], *tensors: Tensor) -> None:
-    """Raises NotImplementedError where the dtype that the tensors have in common is one of a
-    category that has no kernel.
+    """Raises NotImplementedError, naming `kernel`, where the tensors promote to a dtype of one of
+    the categories `without` a kernel.
     """
     common = result_type(tensors)
     if common.category in without:
@@ -94,10 +95,11 @@ def _derivatives(
     target: Tensor,
     reduction: int,
 ) -> Any:
-    """`loop` with the gradient, which it scales: by the number of elements for a mean. A 0-d one on
-    the CPU is but a number.
+    """`loop` over grad_output, self and target, with `scale`: `factor`, divided by the number of
+    elements for a mean.
     """
     scale = factor / max(self.numel(), 1) if reduction == MEAN else factor
+    # a 0-d gradient on the CPU becomes a Python number, which numpy's loops take without a copy
     is_number = not grad_output.dim() and grad_output.device is CPU
     g = array(grad_output).item() if is_number else grad_output
     return TensorIterator([g, self, target]).run(partial(loop, scale=scale))

@@ -1,7 +1,9 @@
-"""Losses with a margin, and that of a Poisson distribution (`aten/src/ATen/native/Loss.cpp`).
+"""Losses with a margin, and the loss for counts of a Poisson distribution
+(`aten/src/ATen/native/Loss.cpp`).
 
-All are written with operators. `soft_margin_loss` alone has a formula for its gradient, as in
-PyTorch; of the others autograd sees the steps.
+A margin is the distance by which a right answer should be ahead: a loss is 0 from there on. All are
+written with operators. Only `soft_margin_loss` has a formula for its gradient, as in PyTorch; of
+the others autograd records the steps.
 
 How the real one differs: it clamps its own intermediate results in place.
 """
@@ -19,7 +21,7 @@ from .losses import MEAN, _reduced
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
-_EPSILON = 1e-12
+_EPSILON = 1e-12  # keeps the cosine of a zero vector from being 0 / 0
 
 
 def margin_ranking_loss(
@@ -65,6 +67,7 @@ def cosine_embedding_loss(
             f"{dim}D target tensor expects {dim + 1}D input tensors, but found inputs with sizes "
             f"{list(input1.shape)} and {list(input2.shape)}."
         )
+    # (N, D), or (D), summed over D
     products = (input1 * input2).sum(dim)
     squares1, squares2 = ((x * x).sum(dim) + _EPSILON for x in (input1, input2))
     cosine = products / (squares1 * squares2).sqrt()
@@ -85,8 +88,8 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: int = MEAN,
 ) -> Any:
-    """max(0, |anchor - positive| - |anchor - negative| + margin); `swap` measures from the positive
-    where that is nearer.
+    """max(0, |anchor - positive| - |anchor - negative| + margin), in p-norms over the last
+    dimension; with `swap` |positive - negative| is taken where it is smaller than the second.
 
     Raises RuntimeError when the numbers of dimensions differ.
     """
@@ -105,8 +108,8 @@ def triplet_margin_loss(
 
 
 def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Any:
-    """log(1 + exp(-target * self)), in the dtype of `self`. Raises RuntimeError when that cannot
-    hold it.
+    """log(1 + exp(-target * self)), in the dtype of `self`. Raises RuntimeError when the result's
+    kind of number does not fit in it, as a floating one in integers.
     """
     return _reduced(_as(self, (-self * target).exp().log1p()), reduction)
 
@@ -114,7 +117,7 @@ def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Any
 def soft_margin_loss_backward(
     grad_output: Tensor, self: Tensor, target: Tensor, reduction: int
 ) -> Any:
-    """-target * z / (1 + z), z = exp(-target * self), times the gradient, over the number of
+    """-target * z / (1 + z) * grad_output with z = exp(-target * self), divided by the number of
     elements for a mean.
     """
     z = (-self * target).exp()
@@ -130,12 +133,14 @@ def poisson_nll_loss(
     """
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
+        # the approximation is for large targets; log(0!) and log(1!) are 0
         stirling = target * target.log() - target + 0.5 * (2 * pi * target).log()
         loss = loss + stirling.masked_fill(target <= 1, 0)
     return _reduced(loss, reduction)
 
 
 def _as(self: Tensor, result: Tensor) -> Any:
+    """`result` in the dtype of `self`, as an operator in place would store it."""
     if result.dtype.category > self.dtype.category:
         found, wanted = SCALAR_TYPE_NAME[result.dtype], SCALAR_TYPE_NAME[self.dtype]
         raise RuntimeError(f"result type {found} can't be cast to the desired output type {wanted}")

@@ -1,7 +1,9 @@
-"""Which elements are in a set: `isin` (`aten/src/ATen/native/TensorCompare.cpp`).
+"""The test whether elements are in a set: `isin` (`aten/src/ATen/native/TensorCompare.cpp`).
 
-How the real one differs: for few `test_elements` it compares every pair. `assume_unique=True` gives
-wrong answers there where it is not true; here it changes nothing.
+Both sides are promoted to one dtype first, and numpy's `isin` answers for all elements at once.
+
+How the real one differs: for few `test_elements` it compares every pair, else it sorts. If the
+elements are not unique, `assume_unique=True` gives wrong answers there; here it changes nothing.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ def isin(
     invert: bool = False,
     out: Tensor | None = None,
 ) -> Any:
-    """Whether each of `elements` is among `test_elements` (or is not, if `invert`); either may be a
-    number.
+    """Whether each of `elements` is among `test_elements` (or is not, if `invert`), as a bool
+    tensor of the sizes of `elements`; either may be a number.
 
     Raises RuntimeError for complex and bool, and for an `out` that is not bool.
     """
@@ -47,4 +49,5 @@ def isin(
 
 
 def _values(x: float | Tensor, d: dtype) -> Any:
+    """A tensor as an array, or a number as one of numpy's, of dtype `d`."""
     return array(x).astype(d.np) if isinstance(x, TensorImpl) else number(x, d)

@@ -1,9 +1,11 @@
 """Results in the memory order of their input: NCHW or NHWC (`TensorImpl::suggest_memory_format`).
 
-A convolution, a pooling or a normalization of a `channels_last` tensor gives a `channels_last`
-tensor, so that a network fed with one stays in that order throughout.
+Sizes are always (N, C, H, W); the strides tell which dimension has neighbours in memory: W in NCHW,
+C in NHWC, which is called `channels_last`. A convolution, a pooling or a normalization of a
+`channels_last` tensor gives a `channels_last` tensor, so that a network fed with one stays in that
+order throughout.
 
-How the real one differs: nothing but the language; the functions are methods of its tensor class.
+How the real one differs: these functions are methods of its tensor class.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 def empty_as(t: Tensor, sizes: Sequence[int], dtype: dtype | None = None) -> Any:
     """A new tensor of `sizes` on the device of `t`, of its dtype unless another is given, in the
-    order its strides suggest.
+    memory order that the strides of `t` suggest.
     """
     return empty_in_order(sizes, dtype or t.dtype, suggests_channels_last(t), t.device)
 
@@ -41,4 +43,5 @@ def empty_in_order(
 
 
 def suggests_channels_last(t: Tensor) -> bool:
+    """Whether `t` is 4-d and its strides are those of `channels_last`."""
     return t.dim() == 4 and is_channels_last_strides(t.shape, t.stride())

@@ -1,13 +1,14 @@
 """Variance and standard deviation (`aten/src/ATen/native/ReduceOps.cpp`: `std_var_out`).
 
-The mean of the squared distances from the mean, with `n - correction` for n: correction 1
-(`unbiased=True`) is Bessel's. For complex the distances are moduli, and the result is real. The
-overloads with `unbiased` call those with `correction`.
+The variance is the sum of the squared distances from the mean, divided by n - correction, the
+degrees of freedom: correction 1 (`unbiased=True`) is Bessel's, which makes up for the mean being an
+estimate from the same data. For complex numbers the distances are moduli, and the result is real.
+The overloads with `unbiased` call those with `correction`.
 
 Large tensors are left to machine code (`aten/compiled/moments.py`).
 
-How the real one differs: one pass over the data by Welford's recurrence, in double; here two
-passes, in double too.
+How the real one differs: it makes one pass over the data, by Welford's recurrence, in double
+precision; here there are two passes, in double precision too.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def var(self: Tensor, unbiased: bool = True) -> Any:
 
 
 def var_dim(self: Tensor, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
+    """The variance over `dim`; None means all."""
     return ops.var_correction(self, dim, int(unbiased), keepdim)
 
 
@@ -51,6 +53,7 @@ def std(self: Tensor, unbiased: bool = True) -> Any:
 
 
 def std_dim(self: Tensor, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
+    """The standard deviation over `dim`; None means all."""
     return ops.std_correction(self, dim, int(unbiased), keepdim)
 
 
@@ -60,6 +63,7 @@ def var_mean(self: Tensor, unbiased: bool = True) -> Any:
 
 
 def var_mean_dim(self: Tensor, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
+    """The variance and the mean over `dim`; None means all."""
     return ops.var_mean_correction(self, dim, int(unbiased), keepdim)
 
 
@@ -69,6 +73,7 @@ def std_mean(self: Tensor, unbiased: bool = True) -> Any:
 
 
 def std_mean_dim(self: Tensor, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
+    """The standard deviation and the mean over `dim`; None means all."""
     return ops.std_mean_correction(self, dim, int(unbiased), keepdim)
 
 
@@ -80,7 +85,8 @@ def number_of(correction: int | None) -> float:
 def _moments(
     name: str, self: Tensor, dim: Dim = None, correction: int | None = None, keepdim: bool = False
 ) -> Any:
-    """The variance, for "std" its root; for a name that ends in "_mean" the mean as well.
+    """The variance over `dim`, or its root if `name` starts with "std"; (that, mean) if it ends
+    with "_mean".
 
     Raises RuntimeError for integers, bools and an imaginary correction; warns where there are no
     degrees of freedom.
@@ -89,6 +95,7 @@ def _moments(
         what = f"{name} only support" if name.endswith("_mean") else "std and var only support"
         raise RuntimeError(f"{what} floating point and complex dtypes")
     dims = reduced_dims(self, dim)
+    # n elements for each result
     n = prod(self.shape[d] for d in dims)
     freedom = n - number_of(correction)
     if freedom <= 0 and self.numel() // (n or 1):
@@ -96,8 +103,10 @@ def _moments(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
             "reduction factor (input numel divided by output numel)."
         )
+    # dividing by 0 gives NaN where all elements are equal, else inf
     freedom = max(freedom, 0) if n else 0
     variance, mean = _variance_and_mean(self, dims, n, freedom) if self.device is CPU else (0, 0)
+    # on another device `store` only allocates, and `on_device` fills the tensors
     rooted = name.startswith("std")
     spread = store(
         self, lambda: np.sqrt(variance) if rooted else variance, dims, keepdim, self.dtype.to_real()
@@ -108,7 +117,7 @@ def _moments(
     return on_device("moments.moments", results, self, dims, freedom, rooted)
 
 
-# The variance over `dim`. NaN, with a warning, where there are no degrees of freedom.
+# The variance over `dim`. NaN or infinite, with a warning, where there are no degrees of freedom.
 var_correction = partial(_moments, "var")
 # The standard deviation over `dim`.
 std_correction = partial(_moments, "std")
@@ -119,6 +128,9 @@ std_mean_correction = partial(_moments, "std_mean")
 
 
 def _variance_and_mean(self: Tensor, dims: tuple[int, ...], n: int, freedom: float) -> Any:
+    """Both as arrays without the dimensions `dims`: the mean of the `n` elements of each result,
+    and the sum of squared distances from it, divided by `freedom`.
+    """
     if self.numel() >= settings.least and (found := _compiled(self, dims, freedom)) is not None:
         return found
     a = array(self).astype(np.complex128 if self.dtype.category == COMPLEX else np.float64)

@@ -1,8 +1,9 @@
-"""Losses of classes that should stand out by a margin (`aten/src/ATen/native/LossMultiMargin.cpp`,
-`LossMultiLabelMargin.cpp`).
+"""Losses for scores of classes, where labels should be ahead by a margin
+(`aten/src/ATen/native/LossMultiMargin.cpp`, `LossMultiLabelMargin.cpp`).
 
-What a row was not labelled with should stay `margin` below what it was labelled with. Every class
-pays what it lacks of that, for each of the labels; the sum is divided by the number of classes.
+In a row of scores each label should be at least `margin` above each of the other classes. A pair
+that is not adds what is missing, max(0, margin - score[label] + score[other]), and the sum over all
+pairs is divided by the number of classes.
 
 How the real one differs: it goes through the elements one by one; here numpy takes a row at a time,
 or all of them.
@@ -37,11 +38,11 @@ def multi_margin_loss(
     weight: Tensor | None = None,
     reduction: int = MEAN,
 ) -> Any:
-    """max(0, margin - self[target] + self[other])ᵖ, summed over the others, for rows (N, C) and
-    classes (N), or (C) and ().
+    """max(0, margin - self[target] + self[other])ᵖ, summed over the other classes and divided by C,
+    for rows (N, C) and classes (N), or (C) and ().
 
-    `weight` (C) weighs a row by its class. Raises RuntimeError for another `p` than 1 and 2, and
-    for shapes that do not fit.
+    `weight` (C) multiplies a row's loss by the weight of its class. Raises RuntimeError for a `p`
+    other than 1 and 2, and for shapes that do not fit.
     """
     _check_classes(self, target, p, weight)
     x, classes = _rows(self), _class_of(self, target)
@@ -63,16 +64,20 @@ def multi_margin_loss_backward(
     weight: Tensor | None = None,
     reduction: int = MEAN,
 ) -> Any:
-    """The gradient of `self`: what every class gets, the target gets negative."""
+    """The gradient of `self`: each other class that is too near gets a positive derivative, and the
+    target gets the negative sum of them.
+    """
     _check_classes(self, target, p, weight)
     x, classes = _rows(self), _class_of(self, target)
     _check_dtype("multi_margin_loss_backward_cpu_kernel", self, target, weight)
     distances, all_rows = _distances(x, classes, margin)
-    slopes = (distances > 0).astype(x.dtype) if p == 1 else 2 * distances
+    derivatives = (distances > 0).astype(x.dtype) if p == 1 else 2 * distances
     if weight is not None:
-        slopes = np.where(distances > 0, slopes * array(weight).reshape(-1)[classes, None], 0)
-    slopes[all_rows, classes] = -slopes.sum(1)
-    return _times_gradient(slopes, grad_output, self, reduction)
+        derivatives = np.where(
+            distances > 0, derivatives * array(weight).reshape(-1)[classes, None], 0
+        )
+    derivatives[all_rows, classes] = -derivatives.sum(1)
+    return _times_gradient(derivatives, grad_output, self, reduction)
 
 
 def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Any:
@@ -81,11 +86,11 @@ def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) 
 
 
 def multilabel_margin_loss_forward(self: Tensor, target: Tensor, reduction: int) -> tuple[Any, Any]:
-    """The sum of max(0, 1 - self[label] + self[other]) over labels and others; `target` lists the
-    labels up to the first -1.
+    """(loss, is_target): the sum of max(0, 1 - self[label] + self[other]) over labels and other
+    classes, divided by C, and a tensor that is 1 where a class is a label.
 
-    Rows (N, C) and labels (N, C), or both (C). The second result is 1 where a class is a label.
-    Raises RuntimeError for shapes that do not fit, and for labels that are no classes.
+    Rows (N, C) and labels (N, C), or both (C); a row of `target` lists its labels up to the first
+    -1. Raises RuntimeError for shapes that do not fit, and for labels that are not classes.
     """
     x, labels = _labels(self, target)
     _check_dtype("multilabel_margin_loss_forward_out_frame", self, target, None)
@@ -93,9 +98,9 @@ def multilabel_margin_loss_forward(self: Tensor, target: Tensor, reduction: int)
     marks = array(is_target).reshape(x.shape)
     marks.fill(0)
     losses = np.zeros(x.shape[0], x.dtype)
-    for row, mark, (i, named) in zip(x, marks, enumerate(labels)):
-        mark[named] = 1
-        losses[i] = _positive(1 - row[named, None] + row[mark == 0]).sum() / x.shape[1]
+    for row, mark, (i, row_labels) in zip(x, marks, enumerate(labels)):
+        mark[row_labels] = 1  # (labels, 1) - (others) below: all pairs
+        losses[i] = _positive(1 - row[row_labels, None] + row[mark == 0]).sum() / x.shape[1]
     return _reduced(losses, reduction, self.dtype, target.dim() > 1), is_target
 
 
@@ -107,7 +112,9 @@ def multilabel_margin_loss_backward(
     reduction: int,
     is_target: Tensor,
 ) -> Any:
-    """The gradient of `self`: each label too near to another class loses what that class gains."""
+    """The gradient of `self`: each pair of a label and another class that are too near adds 1 for
+    the class and -1 for the label.
+    """
     x, labels = _labels(self, target)
     if is_target.shape != target.shape:
         raise RuntimeError(
@@ -116,17 +123,22 @@ def multilabel_margin_loss_backward(
             "checking arguments for multilabel_margin_loss_backward_cpu)"
         )
     _check_dtype("multilabel_margin_loss_backward_out_frame", self, target, None)
-    slopes = np.zeros_like(x)
-    for row, slope, mark, named in zip(x, slopes, array(is_target).reshape(x.shape), labels):
+    derivatives = np.zeros_like(x)
+    for row, derivative, mark, row_labels in zip(
+        x, derivatives, array(is_target).reshape(x.shape), labels
+    ):
         others = np.flatnonzero(mark == 0)
-        near = 1 - row[named, None] + row[others] > 0
-        slope[others] = near.sum(0)
-        np.subtract.at(slope, named, near.sum(1))
-    return _times_gradient(slopes, grad_output, self, reduction)
+        near = 1 - row[row_labels, None] + row[others] > 0  # (labels, others)
+        derivative[others] = near.sum(0)
+        # `at`, as a label may be listed twice
+        np.subtract.at(derivative, row_labels, near.sum(1))
+    return _times_gradient(derivatives, grad_output, self, reduction)
 
 
 def _distances(x: Array, classes: Array, margin: Any) -> tuple[Any, Any]:
-    """max(0, margin - x[target] + x), 0 at the target itself; and the numbers of the rows."""
+    """(distances, rows): max(0, margin - x[target] + x), (N, C), with 0 at the target itself, and
+    the numbers 0 .. N - 1 of the rows.
+    """
     all_rows = np.arange(x.shape[0])
     distances = _positive(x.dtype.type(margin) - x[all_rows, classes][:, None] + x)
     distances[all_rows, classes] = 0
@@ -139,7 +151,9 @@ def _positive(a: Array) -> Any:
 
 
 def _reduced(losses: Array, reduction: int, dtype: dtype, one_each: bool) -> Any:
-    """A loss for each row, if that is asked for and there are rows; else one number."""
+    """A tensor of the losses, one for each row, if `reduction` is NONE and `one_each`, that is, if
+    the target has a dimension of rows; else one number.
+    """
     if reduction == NONE and one_each:
         result = empty_contiguous(losses.shape, dtype)
         array(result)[...] = losses
@@ -149,19 +163,23 @@ def _reduced(losses: Array, reduction: int, dtype: dtype, one_each: bool) -> Any
     return result
 
 
-def _times_gradient(slopes: Array, grad_output: Tensor, self: Tensor, reduction: int) -> Any:
+def _times_gradient(derivatives: Array, grad_output: Tensor, self: Tensor, reduction: int) -> Any:
+    """`derivatives` (N, C) times the gradient of each row, divided by C, and by N for a mean."""
     result = empty_contiguous(tuple(self.shape), self.dtype)
-    if slopes.size:
-        scale = 1 / slopes.size if reduction == MEAN else 1 / slopes.shape[1]
+    if derivatives.size:
+        # size is N * C
+        scale = 1 / derivatives.size if reduction == MEAN else 1 / derivatives.shape[1]
         gradient = array(grad_output)
         gradient = gradient.reshape(-1, 1) if reduction == NONE and gradient.ndim else gradient
-        array(result)[...] = (slopes * slopes.dtype.type(scale) * gradient).reshape(self.shape)
+        array(result)[...] = (derivatives * derivatives.dtype.type(scale) * gradient).reshape(
+            self.shape
+        )
     return result
 
 
 def _rows(self: Tensor) -> Any:
-    """The elements as rows, one row for up to one dimension. Raises RuntimeError for no classes, or
-    too many dimensions.
+    """The elements as an array (N, C); one row for a tensor of up to one dimension. Raises
+    RuntimeError for no classes, or more than two dimensions.
     """
     if self.dim() > 2 or (self.dim() and not self.shape[-1]):
         raise RuntimeError(
@@ -172,6 +190,9 @@ def _rows(self: Tensor) -> Any:
 
 
 def _check_classes(self: Tensor, target: Tensor, p: Scalar, weight: Tensor | None) -> None:
+    """Raises RuntimeError unless p is 1 or 2, there is a target for each row, and a weight for each
+    class.
+    """
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
     rows, classes = _rows(self).shape
@@ -189,6 +210,9 @@ def _check_classes(self: Tensor, target: Tensor, p: Scalar, weight: Tensor | Non
 
 
 def _class_of(self: Tensor, target: Tensor) -> Any:
+    """The classes of the rows as an array (N). Raises RuntimeError unless they are int64 and in
+    0 .. C - 1.
+    """
     check_is(dt.int64, target)
     classes = snapshot(target).reshape(-1)
     if classes.size and not (0 <= classes.min() and classes.max() < _rows(self).shape[1]):
@@ -197,7 +221,9 @@ def _class_of(self: Tensor, target: Tensor) -> Any:
 
 
 def _labels(self: Tensor, target: Tensor) -> tuple[Any, list[Any]]:
-    """The rows, and of each the classes that it is labelled with."""
+    """The rows (N, C), and a list of the labels of each, an array. Raises RuntimeError for shapes
+    that do not fit and labels outside of -1 .. C - 1.
+    """
     x = _rows(self)
     fits = (
         target.shape == self.shape
@@ -212,11 +238,15 @@ def _labels(self: Tensor, target: Tensor) -> tuple[Any, list[Any]]:
     labels = snapshot(target).reshape(x.shape)
     if labels.size and not (-1 <= labels.min() and labels.max() < x.shape[1]):
         raise RuntimeError("argument #2 'target' is out of range")
+    # the number of labels before the first -1
     counts = np.logical_and.accumulate(labels >= 0, axis=1).sum(1)
     return x, [row[:count] for row, count in zip(labels, counts)]
 
 
 def _check_dtype(kernel: str, self: Tensor, target: Tensor, weight: Tensor | None) -> None:
+    """Raises NotImplementedError, naming `kernel`, unless float32 or float64; RuntimeError for
+    another dtype of `weight`.
+    """
     if self.dtype not in (dt.float32, dt.float64):
         raise not_implemented(kernel, self.dtype)
     if weight is not None:

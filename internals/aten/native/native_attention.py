@@ -1,12 +1,12 @@
 """Self-attention and a transformer's encoder layer as one operator each, for inference
 (`aten/src/ATen/native/transformers/`).
 
-`nn.MultiheadAttention` and `nn.TransformerEncoderLayer` of PyTorch call them when no gradient is
-wanted, so they are in the archives of such modules. They compute what the modules do, with the
-batch first.
+PyTorch's `nn.MultiheadAttention` and `nn.TransformerEncoderLayer` call these operators when no
+gradient is wanted, so files that such modules were exported to name them. They give the same
+results as the modules, with the batch first: softmax(q @ kᵀ / sqrt(size)) @ v for each head.
 
-How the real one differs: the projections are rearranged in one pass over memory, softmax and mask
-are one kernel, and batches of sequences of different lengths may be nested tensors.
+How the real one differs: it rearranges the projections in one pass over memory, has one kernel for
+mask and softmax, and takes nested tensors for sequences of different lengths.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def _native_multi_head_attention(
     qkv_bias: Tensor, proj_weight: Tensor, proj_bias: Tensor, mask: Tensor | None,
     need_weights: bool, average_attn_weights: bool, mask_type: int | None,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """(N, L, E) to (N, L, E), and the weights (N, L, L), or (N, heads, L, L) if not averaged; None
-    if not needed.
+    """(output, weights): (N, L, E) to (N, L, E), and the weights (N, L, L), or (N, heads, L, L) if
+    not averaged; None unless `need_weights`.
 
-    `mask` is true where not to look: (L, L) for `mask_type` 0, (N, L) for 1, (N, heads, L, L) for
-    2.
+    `mask` is true at positions to ignore: (L, L) for `mask_type` 0, (N, L) for 1, (N, heads, L, L)
+    for 2.
     """
     if query.dim() != 3:
         raise RuntimeError(f"expected 3-D `query`, got {query.dim()}-D tensor")
@@ -38,12 +38,13 @@ def _native_multi_head_attention(
             f"`embed_dim` {embed_dim} must be divided evenly by `num_heads` {num_head}"
         )
     (n, length), size = query.shape[:2], embed_dim // num_head
+    # qkv_weight is (3 * E, E): the three projections, one below the other
     weights, biases = qkv_weight.chunk(3), qkv_bias.chunk(3)
-    q, k, v = (
+    q, k, v = (  # each (N, heads, L, size)
         nn.linear(x, w, b).view(n, x.shape[1], num_head, size).transpose(1, 2)
         for x, w, b in zip((query, key, value), weights, biases)
     )
-    scores = (q / sqrt(size)).matmul(k.transpose(-2, -1))
+    scores = (q / sqrt(size)).matmul(k.transpose(-2, -1))  # (N, heads, L, L)
     if mask is not None:
         hidden = mask.bool()
         if mask_type == 1:
@@ -64,8 +65,8 @@ def _transformer_encoder_layer_fwd(
     ffn_weight_1: Tensor, ffn_bias_1: Tensor, ffn_weight_2: Tensor, ffn_bias_2: Tensor,
     mask: Tensor | None, mask_type: int | None,
 ) -> Any:  # fmt: skip
-    """Attention, then two linear layers, each with a way round and a layer norm, before or after:
-    (N, L, E) to the same.
+    """Attention, then two linear layers, each with a residual connection and a layer norm, which
+    comes first if `norm_first`: (N, L, E) to (N, L, E).
     """
 
     def attend(x: Any) -> Any:

@@ -1,12 +1,14 @@
 """The negative log likelihood and cross entropy (`aten/src/ATen/native/LossNLL.cpp`,
 `LossNLL2d.cpp`).
 
-`nll_loss` picks, for every sample, the log-probability of its class; `cross_entropy_loss` is
-log_softmax followed by it, or, when the target holds probabilities, a weighted sum. The leaf
-kernels also return the total weight, by which a mean is divided and which the derivative needs
-again. Targets equal to `ignore_index` count for nothing.
+`nll_loss` picks, for every sample, the log-probability of its class, and turns the sign:
+`loss[n] = -weight[target[n]] * self[n, target[n]]`. `cross_entropy_loss` is log_softmax followed by
+it, or, when the target holds probabilities, a weighted sum. The kernels `nll_loss_forward` and
+`nll_loss2d_forward` also return the total weight: a mean is divided by it, and the derivative needs
+it again. Samples whose target is `ignore_index` count for nothing.
 
-How the real one differs: two kernels for matrices and images, here one function for both.
+How the real one differs: it has two kernels, for matrices and for images; here `_pick` and `_put`
+serve both.
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ def nll_loss_forward(
     """(output, total_weight) for log-probabilities (N, C) and classes (N), or (C) and a single
     class.
     """
+    # fast path for training: a contiguous matrix, no weights, every target a class
     if weight is None and reduction != NONE:
         usual = _usual_rows(self._geometry, target._geometry)
         if usual is not None and _all_count(t := array(target), usual[1], ignore_index):
@@ -68,8 +71,8 @@ def nll_loss_backward(
     ignore_index: int,
     total_weight: Tensor,
 ) -> Any:
-    """0 but at the target of each sample: there -weight * grad_output, divided by `total_weight` if
-    a mean was taken.
+    """The gradient of `self`: 0 except at each sample's target, where it is -weight * grad_output,
+    divided by `total_weight` if a mean was taken.
     """
     return _put(
         grad_output, self, target, weight, reduction, ignore_index, total_weight, self.dim() - 1
@@ -96,6 +99,7 @@ def nll_loss(
     reduction: int = MEAN,
     ignore_index: int = -100,
 ) -> Any:
+    """The loss for (N, C) and (N), or (C) and (): the first result of `nll_loss_forward`."""
     return ops.nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
 
 
@@ -106,6 +110,7 @@ def nll_loss2d(
     reduction: int = MEAN,
     ignore_index: int = -100,
 ) -> Any:
+    """The loss for (N, C, H, W) and (N, H, W): the first result of `nll_loss2d_forward`."""
     return ops.nll_loss2d_forward(self, target, weight, reduction, ignore_index)[0]
 
 
@@ -116,8 +121,8 @@ def nll_loss_nd(
     reduction: int = MEAN,
     ignore_index: int = -100,
 ) -> Any:
-    """Any number of further dimensions: (N, C, ...) and (N, ...). Raises ValueError when the
-    batches differ.
+    """The loss for any number of further dimensions: (N, C, ...) and (N, ...). Raises ValueError
+    when the batches differ.
     """
     sizes = list(self._geometry.sizes)
     n = len(sizes)
@@ -135,6 +140,7 @@ def nll_loss_nd(
     wanted = [sizes[0], *sizes[2:]]
     if list(target.shape[1:]) != sizes[2:]:
         raise RuntimeError(f"Expected target size {wanted}, got {list(target.shape)}")
+    # (N, C, d1, d2, ...) as an image (N, C, 1, d1 * d2 * ...), and (N, 1, d1 * d2 * ...)
     image, labels = (
         t.contiguous().view(*t.shape[:kept], *((1, -1) if t.numel() else (0, 0)))
         for t, kept in ((self, 2), (target, 1))
@@ -168,7 +174,7 @@ def cross_entropy_loss(
         return _probability_targets(self, target, weight, reduction, label_smoothing, class_dim)
     if label_smoothing > 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    logs = ops.log_softmax_int(self, class_dim, self.dtype)
+    logs = ops.log_softmax_int(self, class_dim, self.dtype)  # (N, C, ...)
     if label_smoothing > 0:
         return _smoothed(logs, target, weight, reduction, ignore_index, label_smoothing, class_dim)
     return ops.nll_loss_nd(logs, target, weight, reduction, ignore_index)
@@ -182,6 +188,7 @@ def _probability_targets(
     smoothing: float,
     class_dim: int,
 ) -> Any:
+    """-sum over the classes of weight * target * log_softmax(self), averaged over the samples."""
     classes = self.shape[class_dim]
     _check_class_weight(weight, classes, "cross_entropy: ")
     if smoothing > 0:
@@ -194,6 +201,7 @@ def _probability_targets(
     total = -products.sum()
     if reduction == SUM:
         return total
+    # numel / classes is the number of samples; unlike class indices, weights do not count here
     return total / (self.numel() / classes) if self.numel() else total * nan
 
 
@@ -206,22 +214,26 @@ def _smoothed(
     smoothing: float,
     class_dim: int,
 ) -> Any:
-    """(1 - smoothing) of the usual loss, and `smoothing` of the mean over all classes."""
+    """(1 - smoothing) of the usual loss, and `smoothing` of the loss for a uniform target, which is
+    the mean over all classes.
+    """
     _check_class_weight(weight, logs.shape[class_dim], "")
     usual = ops.nll_loss_nd(logs, target, weight, reduction, ignore_index)
     weighted = logs if weight is None else logs * _along_classes(weight, logs, class_dim)
     ignored = target == ignore_index
+    # (N, ...): the sum over all classes; the mean's division by their number comes last
     uniform = (-weighted.sum(class_dim)).masked_fill(ignored, 0.0)
     if reduction == SUM:
         uniform = uniform.sum()
     elif reduction == MEAN and weight is None:
         uniform = uniform.masked_select(~ignored).mean()
-    elif reduction == MEAN:
+    elif reduction == MEAN:  # divided, as the usual loss is, by the weights of the true classes
         uniform = uniform.sum() / weight.gather(0, target.masked_select(~ignored).flatten()).sum()
     return usual * (1 - smoothing) + uniform * (smoothing / logs.shape[class_dim])
 
 
 def _along_classes(weight: Tensor, t: Tensor, class_dim: int) -> Any:
+    """The weights (C) as (1, C, 1, ...), so that they broadcast with `t`."""
     return weight.view([weight.shape[0] if d == class_dim else 1 for d in range(t.dim())])
 
 
@@ -233,8 +245,8 @@ def _pick(
     ignore_index: int,
     class_dim: int,
 ) -> tuple[Any, Any]:
-    """The loss of each target, or the reduced one, and the sum of the weights of the targets that
-    count.
+    """(output, total_weight): the loss of each target, or their sum or mean, and the sum of the
+    weights of the targets that count.
     """
     classes = self.shape[class_dim]
     check_targets(self, target, weight, class_dim)
@@ -243,13 +255,14 @@ def _pick(
     if self.device is not CPU:
         how = target, weight, reduction, ignore_index, class_dim
         return on_device("nll_loss.pick", (output, total_weight), self, *how)
+    # `snapshot`: another thread may write to the targets between the check and the lookup
     x, t = array(self), snapshot(target).astype(np.int64, copy=False)
     usual = weight is None and reduction != NONE and t.ndim and self.dtype is not dt.float16
     if usual and _all_count(t, classes, ignore_index):
         return _reduce_all(x, _places(t, x.shape, class_dim), self.dtype, reduction)
     counts = t != ignore_index
     _check_classes(t, counts, classes)
-    index = np.where(counts, t, 0)
+    index = np.where(counts, t, 0)  # an ignored target may be no class; class 0 is safe to read
     x = x.astype(np.float32) if self.dtype is dt.float16 else x
     if classes == 0 or x.size == 0:
         picked = np.zeros(t.shape, x.dtype)
@@ -265,7 +278,7 @@ def _pick(
         else np.where(counts, array(weight)[index], 0).astype(x.dtype)
     )
     losses = np.asarray(-picked * weights)
-    losses[~counts] = 0
+    losses[~counts] = 0  # and not the NaN of 0 * infinity
     array(total_weight)[...] = 0 if reduction == NONE else weights.sum()
     with np.errstate(all="ignore"):
         array(output)[...] = (
@@ -276,24 +289,25 @@ def _pick(
     return output, total_weight
 
 
-def _reduce_all(x: Array, places: Array, dtype: dtype, reduction: int) -> tuple[Any, Any]:
-    """The loss for the usual case: no weights, nothing ignored, and the sum or the mean is
-    wanted.
+def _reduce_all(x: Array, positions: Array, dtype: dtype, reduction: int) -> tuple[Any, Any]:
+    """(output, total_weight) in the usual case: no weights, nothing ignored, and the sum or the
+    mean is wanted. `positions` are those of the targets' elements in flattened `x`.
     """
     number = contiguous_geometry((), dtype)
     output, total_weight = empty(number), empty(number)
     token = quiet()
-    total = -np.add.reduce(x.take(places))
-    array(output)[...] = total / total.dtype.type(places.size) if reduction == MEAN else total
+    total = -np.add.reduce(x.take(positions))
+    array(output)[...] = total / total.dtype.type(positions.size) if reduction == MEAN else total
     restore(token)
-    array(total_weight)[...] = places.size
+    array(total_weight)[...] = positions.size
     return output, total_weight
 
 
 @lru_cache(maxsize=1 << 10)
 def _usual_rows(x: Geometry, t: Geometry) -> tuple[Any, int] | None:
-    """Where the rows of a matrix begin, and how long they are, if it is one of contiguous floats
-    and `t` holds a class for each row; else None."""
+    """The offsets at which the rows of `x` begin, and the rows' length, if `x` is a matrix of
+    contiguous floats and `t` holds an int64 for each row; else None.
+    """
     x = x.without_grad
     if not (
         x.fast
@@ -308,8 +322,10 @@ def _usual_rows(x: Geometry, t: Geometry) -> tuple[Any, int] | None:
 
 
 def _all_count(t: Array, classes: int, ignore_index: int) -> bool:
-    """Whether every target is a class. As unsigned numbers the negative ones are the largest, so
-    one comparison tells.
+    """Whether every target is a class that counts.
+
+    Read as unsigned, a negative number is larger than any class: -1 is 2⁶⁴ - 1. So one comparison
+    checks both ends.
     """
     return bool(
         t.size
@@ -319,7 +335,8 @@ def _all_count(t: Array, classes: int, ignore_index: int) -> bool:
 
 
 def _places(t: Array, sizes: Sequence[int], class_dim: int) -> Any:
-    """Where, in a flattened tensor of `sizes`, lies the element of each target's class."""
+    """The offset, in a flattened tensor of `sizes`, of the element of each target's class."""
+    # (N, C, inner): target number i is in sample i // inner, at place i % inner of its image
     classes, inner = sizes[class_dim], prod(sizes[class_dim + 1 :])
     if inner == 1:
         return np.arange(0, t.size * classes, classes) + t.reshape(-1)
@@ -337,18 +354,19 @@ def _put(
     total_weight: Tensor,
     class_dim: int,
 ) -> Any:
-    """The adjoint of `_pick`: the gradient of each loss, weighted, at the class that was picked.
+    """The gradient of `_pick`: zeros like `self`, and at the class that was picked the gradient of
+    the loss times -weight.
 
-    Raises RuntimeError for shapes or dtypes that no forward pass leaves behind.
+    Raises RuntimeError for shapes or dtypes that cannot come from a forward pass.
     """
-    numbers = () == grad_output._geometry.sizes == total_weight._geometry.sizes
+    are_scalars = () == grad_output._geometry.sizes == total_weight._geometry.sizes
     usual = (
         _usual_rows(self._geometry, target._geometry)
-        if weight is None and reduction == MEAN and numbers
+        if weight is None and reduction == MEAN and are_scalars
         else None
     )
     if usual is not None and (total := array(total_weight)[()]) == usual[0].size:
-        # forward found that all of them count
+        # no sample was ignored, as the total weight is the number of rows
         result = empty(self._geometry.without_grad)
         dx = array(result)
         dx.fill(0)
@@ -381,6 +399,7 @@ def _put(
     dx = array(result)
     dx.fill(0)
     t, g = snapshot(target).astype(np.int64, copy=False), array(grad_output)
+    # (N, ...), a gradient for each loss, or one number for all
     g = g if reduction == NONE and target.dim() else g.reshape(())[()]
     if not t.size or not dx.size:
         return result
@@ -437,7 +456,7 @@ def check_nll_loss2d(self: Tensor, target: Tensor) -> None:
 
 
 def _check_classes(t: Any, counts: Any, classes: int) -> None:
-    """Raises IndexError for a target that counts and is no class."""
+    """Raises IndexError if a target that counts is not in 0 .. classes - 1."""
     wrong = counts & ((t < 0) | (t >= classes))
     if wrong.any():
         raise IndexError(f"Target {t[wrong].flat[0]} is out of bounds.")
@@ -456,6 +475,7 @@ def check_targets(self: Tensor, target: Tensor, weight: Tensor | None, class_dim
 
 
 def _check_class_weight(weight: Tensor | None, classes: int, prefix: str) -> None:
+    """Raises RuntimeError unless `weight` is None or a vector (classes)."""
     if weight is not None and (weight.dim() != 1 or weight.numel() != classes):
         raise RuntimeError(
             f"{prefix}weight tensor should be defined either for all {classes} classes or no "

@@ -1,10 +1,13 @@
 """Layer, group and batch normalization (`aten/src/ATen/native/layer_norm.cpp`, `group_norm.cpp`,
 `Normalization.cpp`).
 
-All three subtract a mean and divide by a standard deviation; they differ in what is averaged over:
-the last dimensions of each sample, the channels of a group, or one channel over the whole batch.
-The `native_` kernels return, beside the result, the mean and the reciprocal standard deviation they
-used, which the derivatives need again.
+All three subtract a mean and divide by a standard deviation,
+
+    (x - mean) / sqrt(variance + eps) * weight + bias,
+
+and differ in the elements that share a mean: the last dimensions of each sample, a group of
+channels of each sample, or one channel over the whole batch. The `native_` kernels return, beside
+the result, the mean and the reciprocal standard deviation, rstd, which the derivatives need again.
 
 Batch normalization also keeps running averages for evaluation. It updates `running_mean` and
 `running_var` in place, with the *unbiased* variance, although it divides by the biased one.
@@ -48,7 +51,7 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.core.tensor_impl import Array
 
-COMPILED = 1 << 14  # from how many elements on batch normalization has a compiled kernel
+COMPILED = 1 << 14  # number of elements from which on batch normalization runs compiled
 
 
 def native_layer_norm(
@@ -58,13 +61,14 @@ def native_layer_norm(
     bias: Tensor | None,
     eps: float,
 ) -> tuple[Any, Any, Any]:
-    """(output, mean, rstd) over the last len(normalized_shape) dimensions, which must have just
-    those sizes.
+    """(output, mean, rstd), normalized over the last dimensions, whose sizes `normalized_shape`
+    repeats; in mean and rstd these have size 1.
     """
     n = len(normalized_shape)
     check_layer_norm(input, list(normalized_shape), weight, bias)
     check_floating("LayerNormKernelImpl", input)
     statistics_dtype = check_mixed(input, weight, bias)
+    # (*kept, *normalized_shape): a mean for each index of the dimensions in front
     kept = input.shape[: input.dim() - n]
     axes = tuple(range(len(kept), input.dim()))
     device = input._geometry.device
@@ -85,7 +89,7 @@ def native_layer_norm(
             array(mean),
             array(rstd),
         )
-    elif mean._geometry.stored:
+    elif mean._geometry.stored:  # rows without elements: the mean is 0 / 0
         array(mean)[...] = array(rstd)[...] = np.nan
     else:
         on_device("normalization.layer_norm", (output, mean, rstd), input, weight, bias, eps)
@@ -103,7 +107,7 @@ def native_group_norm(
     eps: float,
 ) -> tuple[Any, Any, Any]:
     """(output, mean, rstd): N samples of C channels with HxW elements, the channels in `group`
-    groups. mean is (N, group).
+    groups. mean and rstd are (N, group).
     """
     check_group_norm(input, C, group, weight, bias)
     check_elements_of_groups("X", input, N, C, HxW)
@@ -116,6 +120,7 @@ def native_group_norm(
     ):
         return output, mean, rstd
     if input._geometry.stored:
+        # parameters differ within a group, statistics do not: four dimensions let both broadcast
         rows = array(input).reshape(N, group, C // group, HxW)
         result = np.empty(rows.shape, input.dtype.np)
         w, b = (
@@ -141,12 +146,12 @@ def native_batch_norm(
     eps: float,
     out: Tensor | None = None,
 ) -> tuple[Any, Any, Any]:
-    """(output, save_mean, save_invstd) for input (N, C, ...); the saved statistics are empty in
+    """(output, save_mean, save_invstd) for input (N, C, ...); the saved statistics (C) are empty in
     evaluation.
 
-    Evaluation leaves the `out`s of the statistics as they are; RuntimeError where those have not
-    one dimension. In training, running_mean and running_var (if given) move towards the batch's
-    statistics by `momentum`, in place.
+    In training, running_mean and running_var (if given) move towards the batch's statistics by
+    `momentum`, in place. Evaluation leaves the `out` tensors of the statistics as they are, and
+    raises RuntimeError unless they have one dimension.
     """
     check_floating("batch_norm", input)
     statistics_dtype = check_mixed(input, weight, bias, running_mean, running_var)
@@ -167,6 +172,7 @@ def native_batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps, output, saved
     ):
         return write_batch_norm((output, *saved), training, out)
+    # (1, C, 1, ...): statistics and parameters broadcast over batch and space
     sizes = (1, channels, *(1,) * (input.dim() - 2))
     w, b = (None if p is None else wide(p).reshape(sizes) for p in (weight, bias))
     if training:
@@ -176,6 +182,7 @@ def native_batch_norm(
         for target, value in zip(saved, (mean, rstd)):
             array(target)[...] = value.reshape(channels)
         count = input.numel() // channels if channels else 0
+        # PyTorch normalizes by the biased variance, but keeps the unbiased one for evaluation
         unbiased = variance.reshape(channels) * (count / (count - 1) if count > 1 else np.nan)
         for running, value in ((running_mean, mean.reshape(channels)), (running_var, unbiased)):
             if running is not None:
@@ -183,6 +190,7 @@ def native_batch_norm(
                 r[...] = (1 - momentum) * r + momentum * value
     else:
         with np.errstate(all="ignore"):
+            # everything is constant: one product and one sum per element, x * scale + shift
             x = wide(input)
             scale = 1 / np.sqrt(wide(running_var).reshape(sizes) + eps)
             scale = scale if w is None else scale * w
@@ -202,7 +210,9 @@ def _compiled_batch_norm(
     running_var: Tensor | None, training: bool, momentum: float, eps: float, output: Tensor,
     saved: list[Any],
 ) -> bool:  # fmt: skip
-    """Whether a compiled kernel did the work of `native_batch_norm`."""
+    """Fill `output` and `saved` by a compiled kernel. Returns False where there is none for these
+    tensors, and numpy has to do it.
+    """
     from internals.aten.compiled import batch_norm as compiled
 
     if not input.numel() or not compiled.fits(input, weight, bias, running_mean, running_var):
@@ -236,8 +246,8 @@ def group_norm(
     eps: float = 1e-5,
     cudnn_enabled: bool = True,
 ) -> Any:
-    """Normalize each sample's channels in `num_groups` groups. Raises RuntimeError if they cannot
-    be divided so.
+    """Normalize each sample's channels in `num_groups` groups of neighbours. Raises RuntimeError
+    if the number of channels is not a multiple of that.
     """
     if input.dim() < 2:
         raise RuntimeError(
@@ -258,7 +268,7 @@ def batch_norm(
     """Normalize each channel over batch and space, by the batch's statistics (training) or the
     running ones.
     """
-    if input.numel() == 0:  # nothing is looked at, as in PyTorch
+    if input.numel() == 0:  # nothing is checked, as in PyTorch
         scaled = input.clone() if weight is None else input * weight.select(0, 0)
         return scaled if bias is None else scaled + bias.select(0, 0)
     check_batch_norm(
@@ -272,8 +282,8 @@ def batch_norm(
 def write_batch_norm(
     results: tuple[Any, Any, Any], training: bool, out: Any
 ) -> tuple[Any, Any, Any]:
-    """The result of native_batch_norm. Evaluation fills only the first `out`; RuntimeError if the
-    others are not 1-d.
+    """The results of native_batch_norm, written to the tensors of `out` if it is given. Evaluation
+    fills only the first one; RuntimeError unless the others are 1-d.
     """
     if out is None:
         return results
@@ -296,8 +306,8 @@ def _normalize(
     mean: Array,
     rstd: Array,
 ) -> Any:
-    """out = (x - mean) * rstd * weight + bias over `axes`, filling mean and rstd; returns the
-    (biased) variance.
+    """Fill `out` with (x - mean) * rstd * weight + bias, where mean and rstd, which are filled too,
+    are over `axes`. Returns the (biased) variance. All arrays broadcast.
     """
     x = x.astype(np.float32) if x.dtype == np.float16 else x
     number = x.dtype.type
@@ -305,13 +315,14 @@ def _normalize(
     token = quiet()
     center = np.add.reduce(x, axes, keepdims=True)
     center /= count
+    # a second pass over the deviations loses no digits, unlike the mean of squares minus a square
     deviation = x - center
     variance = sum_of_products(deviation, deviation, axes)
     variance /= count
     scale = 1 / np.sqrt(variance + number(eps))
     mean[...], rstd[...] = center, scale
     if weight is not None and weight.shape == scale.shape:
-        # one factor for all that share the statistics: multiply once
+        # batch norm: rstd and weight are constant over the same elements, so one product will do
         scale, weight = scale * weight, None
     deviation *= scale
     if weight is not None:
@@ -325,7 +336,9 @@ def _normalize(
 
 
 def _compiled(name: str, arguments: tuple[Any, ...], results: tuple[Tensor, ...]) -> bool:
-    """Whether machine code filled `results`."""
+    """Fill `results` by the kernel `name` of `compiled/normalization.py`. Returns False where numpy
+    has to do it: other dtypes, few elements, operands that are not contiguous.
+    """
     from internals.aten.compiled import normalization
 
     d, numel = arguments[0].dtype, arguments[0].numel()

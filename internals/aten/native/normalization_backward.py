@@ -1,18 +1,19 @@
 """The gradients of layer, group and batch normalization
 (`native/cpu/{layer,group}_norm_kernel.cpp`, `Normalization.cpp`).
 
-With x̂ = (x - mean) * rstd the output is x̂ * weight + bias. So bias gets the gradient g summed,
-weight gets g * x̂ summed, and the input, as mean and rstd depend on it too, what of h = g * weight
-is neither constant nor along x̂:
+With x̂ = (x - mean) * rstd, where rstd is 1 / standard deviation, the output is x̂ * weight + bias.
+So the gradient of bias is the sum of g, that of weight the sum of g * x̂. Mean and rstd depend on
+the input too: adding a constant to it, or stretching it, changes nothing. So its gradient is
+h = g * weight without the part that is constant and the part along x̂:
 
     rstd * (h - average of h - x̂ * average of h * x̂)
 
-The averages are over what was normalized over. A batch normalization in evaluation uses constants:
-there it is only rstd * h. All three norms run through `_gradients`, on arrays whose sizes they
-choose so that everything broadcasts.
+The averages are over the elements that were normalized together. A batch normalization in
+evaluation uses constants: there the gradient is only rstd * h. All three norms run through
+`_gradients`, on arrays whose sizes they choose so that everything broadcasts.
 
-How the real one differs: a kernel for each, which sums in one pass, in threads, and in double
-precision for batch norm.
+How the real one differs: it has a kernel for each, which sums in one pass, in threads, and in
+double precision for batch norm.
 """
 
 from __future__ import annotations
@@ -55,12 +56,12 @@ def native_layer_norm_backward(
 ) -> tuple[Any, Any, Any]:
     """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for.
 
-    Raises RuntimeError if it asks for that of a parameter which is None.
+    Raises RuntimeError if it asks for the gradient of a parameter that is None.
     """
     check_layer_norm_backward(
         grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask
     )
-    results = _made(input, normalized_shape, (weight, bias), output_mask)
+    results = _new_gradients(input, normalized_shape, (weight, bias), output_mask)
     if input.device is not CPU:
         return on_device(
             "normalization_backward.layer_norm", results, grad_out, input, mean, rstd, weight
@@ -73,6 +74,7 @@ def native_layer_norm_backward(
         sums = _compiled_layer_norm(grad_out, input, mean, rstd, weight, results[0])
         if sums is not None:
             return results[0], *_filled(results[1:], sums)
+    # the last dimensions were normalized over; the parameters repeat along the others
     rows = input.dim() - len(normalized_shape)
     others, over = tuple(range(rows)), tuple(range(rows, input.dim()))
     operands = wide(grad_out), wide(input), wide(mean), wide(rstd), wide(weight)
@@ -93,12 +95,14 @@ def native_group_norm_backward(
 ) -> tuple[Any, Any, Any]:
     """(grad_input, grad_weight, grad_bias) for N samples of C channels in `group` groups."""
     check_group_norm_backward(grad_out, input, mean, rstd, weight, N, C, HxW, group)
+    # the parameters have the dtype of the statistics
     results, given = (
-        _made(input, (C,), (mean, mean), output_mask),
+        _new_gradients(input, (C,), (mean, mean), output_mask),
         (grad_out, input, mean, rstd, weight),
     )
     if input.device is not CPU:
         return on_device("normalization_backward.group_norm", results, *given, (N, C, HxW), group)
+    # statistics are (N, group, 1, 1), parameters (1, group, C // group, 1)
     sizes = (N, group, C // group, HxW)
     g, x = (wide(t).reshape(sizes) for t in (grad_out, input))
     m, r = (wide(t).reshape(N, group, 1, 1) for t in (mean, rstd))
@@ -118,8 +122,8 @@ def native_batch_norm_backward(
     eps: float,
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
-    """(grad_input, grad_weight, grad_bias) for (N, C, ...), normalized by the saved statistics or
-    (not `train`) the running.
+    """(grad_input, grad_weight, grad_bias) for (N, C, ...), which was normalized by the saved
+    statistics of the batch if `train`, else by the running ones.
     """
     n, channels = input.size(0), input.size(1)
     check_batch_norm_backward(
@@ -130,7 +134,8 @@ def native_batch_norm_backward(
         found = _compiled_batch_norm(grad_out, input, weight, *saved, train, eps, output_mask)
         if found is not None:
             return found
-    results = _made(input, (channels,), saved[:1] * 2, output_mask)  # of the parameters' dtype
+    # the statistics, and so the gradients, have the parameters' dtype
+    results = _new_gradients(input, (channels,), saved[:1] * 2, output_mask)
     if input.device is not CPU:
         return on_device(
             "normalization_backward.batch_norm",
@@ -142,6 +147,7 @@ def native_batch_norm_backward(
             train,
             eps,
         )
+    # (N, C, rest), statistics and parameters (1, C, 1); -1 cannot be inferred without elements
     sizes = (n, channels, -1) if input.numel() else (n, channels, 0)
     g, x = (wide(t).reshape(sizes) for t in (grad_out, input))
     m, r = map(wide, saved)
@@ -187,18 +193,18 @@ def _gradients(
     mask: Sequence[bool],
     follow_statistics: bool,
 ) -> tuple[Any, Any, Any]:
-    """The gradients of input, weight and bias, for arrays that broadcast: normalized `over`,
-    parameters repeated along `others`.
+    """The gradients of input, weight and bias, for arrays that broadcast. `x` was normalized `over`
+    some dimensions; the parameters are repeated along `others`.
 
     `follow_statistics` is False where mean and rstd are constants.
     """
-    shared = others == over  # parameters and statistics belong to the same elements
+    # batch norm: one weight and one rstd for all elements that were normalized together, so both
+    # can wait until after the sums
+    shared = others == over
     dx = dw = db = None
     token = quiet()
-    normal, missing = (
-        x - mean,
-        rstd,
-    )  # x̂ but for the factor rstd, which sums can be given as well, if all elements share it
+    # normal * missing is x̂: the factor rstd costs less on the sums than on every element of x
+    normal, missing = x - mean, rstd
     if not shared:
         normal *= rstd
         missing = 1
@@ -211,8 +217,9 @@ def _gradients(
         factor = rstd * weight if shared and weight is not None else rstd
         dx = h * factor
     if mask[0] and follow_statistics:
+        # along: the sum of h * x̂; level: the sum of h; both are divided by -count and added to dx
         count = -x.dtype.type(prod([x.shape[d] for d in over]))
-        if shared and dw is not None and db is not None:
+        if shared and dw is not None and db is not None:  # the same sums, as h is g
             along, level = dw, db
         else:
             along, level = (
@@ -229,7 +236,9 @@ def _gradients(
 def _compiled_layer_norm(
     g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, dx: Tensor
 ) -> Any:
-    """Fill `dx` by machine code; the other two gradients as arrays. None where numpy does it."""
+    """Fill `dx` by machine code and return the gradients of weight and bias as arrays; None where
+    numpy has to do it: other dtypes, few elements, operands that are not contiguous.
+    """
     from internals.aten.compiled.normalization import THRESHOLD, layer_norm_backward
 
     d = x.dtype
@@ -248,11 +257,11 @@ def _compiled_layer_norm(
     return layer_norm_backward(g, x, mean, rstd, weight, dx)
 
 
-def _made(
+def _new_gradients(
     input: Tensor, sizes: Sequence[int], parameters: Sequence[Any], mask: Sequence[bool]
 ) -> Any:
-    """Tensors for the gradients, those of the parameters with their dtypes; None for what `mask`
-    does not ask for.
+    """New tensors for the gradients: like `input`, and of `sizes` with the parameters' dtypes. None
+    for each that `mask` does not ask for, and for a parameter that is None.
     """
     dx = empty_as(input, input.shape) if mask[0] else None
     asked = [t if wanted else None for t, wanted in zip(parameters, mask[1:])]
@@ -262,6 +271,7 @@ def _made(
 
 
 def _filled(results: Sequence[Any], gradients: Sequence[Any]) -> Any:
+    """`results`, into which the gradients were copied; where a result is None, both are skipped."""
     for t, gradient in zip(results, gradients):
         if t is not None:
             array(t)[...] = gradient.reshape(t.shape)

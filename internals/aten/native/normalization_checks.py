@@ -1,8 +1,8 @@
-"""Which tensors the normalizations and their gradients take
+"""Checks of the tensors that normalizations and their gradients take
 (`aten/src/ATen/native/{group_norm,layer_norm,Normalization}.cpp`).
 
-How the real one differs: the kernels of PyTorch's gradients believe that the saved statistics have
-the sizes that the forward pass gave them; here that is checked, too.
+How the real one differs: the kernels of PyTorch's gradients do not check that the saved statistics
+have the sizes that the forward pass gave them; a wrong size makes them read other memory.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 def check_layer_norm(
     input: Tensor, shape: list[int], weight: Tensor | None, bias: Tensor | None
 ) -> None:
+    """Raises RuntimeError unless `shape`, not empty, is that of weight and bias and the end of that
+    of the input.
+    """
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least "
@@ -45,6 +48,9 @@ def check_layer_norm(
 def check_group_norm(
     input: Tensor, channels: int, groups: int, weight: Tensor | None, bias: Tensor | None
 ) -> None:
+    """Raises RuntimeError unless `groups` divides `channels`, and weight and bias are vectors of as
+    many elements as there are channels.
+    """
     if groups <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {groups}")
     sizes = list(input.shape)
@@ -62,7 +68,7 @@ def check_group_norm(
 
 
 def check_elements_of_groups(what: str, t: Tensor, n: int, channels: int, each: int) -> None:
-    """Raises RuntimeError unless `t` has `each` elements in all channels of `n` samples."""
+    """Raises RuntimeError unless `t` has `each` elements in each channel of `n` samples."""
     if t.numel() != n * channels * each:
         raise RuntimeError(
             f"Expected {what}.numel() == N * C * HxW to be true, but got sizes {list(t.shape)} and "
@@ -78,6 +84,9 @@ def check_batch_norm(
     running_var: Tensor | None,
     training: bool,
 ) -> None:
+    """Raises RuntimeError unless all that are given have `channels` elements, and the running
+    statistics are given in evaluation.
+    """
     for name, t in (("running_mean", running_mean), ("running_var", running_var)):
         if t is None and not training:
             raise RuntimeError(f"{name} must be defined in evaluation mode")
@@ -87,22 +96,25 @@ def check_batch_norm(
 
 
 def check_both(running_mean: Tensor | None, running_var: Tensor | None) -> None:
+    """Raises ValueError if only one of the two is given."""
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
 
 
 def _check_channels(name: str, t: Tensor | None, n: int) -> None:
+    """Raises RuntimeError, naming `name`, unless `t` is None or has `n` elements."""
     if t is not None and t.numel() != n:
         raise RuntimeError(f"{name} should contain {n} elements not {t.numel()}")
 
 
 def check_floating(kernel: str, input: Tensor) -> None:
+    """Raises NotImplementedError, naming `kernel`, unless the dtype is a floating one."""
     check_dtype(kernel, input.dtype, dt.FLOATING)
 
 
 def check_mixed(input: Tensor, *parameters: Any) -> dtype:
     """The dtype of the statistics: that of the input, or float32 for half-precision input with
-    float32 parameters.
+    float32 parameters. Raises RuntimeError for other mixtures.
     """
     given = [p.dtype for p in parameters if p is not None]
     if not given or given[0] is input.dtype:
@@ -118,6 +130,9 @@ def check_layer_norm_backward(
     grad_out: Tensor, input: Tensor, shape: Sequence[int], mean: Tensor, rstd: Tensor,
     weight: Tensor | None, bias: Tensor | None, mask: Sequence[bool],
 ) -> None:  # fmt: skip
+    """Raises RuntimeError unless all sizes and dtypes are those of a forward pass, and `mask` asks
+    only for gradients of parameters that are given.
+    """
     name = "native_layer_norm_backward"
     for i, what, parameter in ((1, "weight", weight), (2, "bias", bias)):
         if mask[i] and parameter is None:
@@ -145,6 +160,9 @@ def check_group_norm_backward(
     each: int,
     groups: int,
 ) -> None:
+    """Raises RuntimeError unless sizes and dtypes are those of a forward pass: `n` samples with
+    `each` elements in each of the channels, and n * groups statistics.
+    """
     if grad_out.dtype is not input.dtype:
         raise RuntimeError("Expected scalar types of X and dY are same.")
     check_elements_of_groups("dY", grad_out, n, channels, each)
@@ -160,6 +178,9 @@ def check_batch_norm_backward(
     grad_out: Tensor, input: Tensor, weight: Tensor | None, running_mean: Tensor | None,
     running_var: Tensor | None, save_mean: Any, save_invstd: Any, train: bool,
 ) -> None:  # fmt: skip
+    """Raises RuntimeError unless sizes and dtypes are those of a forward pass, and the statistics
+    that it used are given: the saved ones if `train`, else the running ones.
+    """
     name, channels = "native_batch_norm_backward", input.size(1)
     check_floating("batch_norm_backward_cpu", input)
     check_sizes(name, "grad_out", grad_out, input.shape)

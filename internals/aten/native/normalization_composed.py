@@ -1,5 +1,7 @@
-"""Normalizations made of other operators: instance and root mean square
+"""Normalizations composed of other operators: by instance, and by the root mean square
 (`aten/src/ATen/native/{Normalization,layer_norm}.cpp`).
+
+As they call operators only, their derivatives follow from those of the operators.
 
 How the real one differs: `rms_norm` may run as one fused kernel, `_fused_rms_norm`, on GPUs.
 """
@@ -23,14 +25,15 @@ def instance_norm(
     input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any,
     use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool,
 ) -> Any:  # fmt: skip
-    """Each channel of each sample by itself: `batch_norm` of (1, N * C, ...), the running
-    statistics averaged over N.
+    """Normalize each channel of each sample by itself: `batch_norm` of (1, N * C, ...), with the
+    running statistics averaged over N.
     """
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError(
             "Expected running_mean and running_var to be defined when use_input_stats is false"
         )
     n, c, *space = input.shape
+    # (C) repeated to (N * C), as each sample's channels are now channels of their own
     scale, shift, mean, var = (
         None if t is None else t.repeat(n) for t in (weight, bias, running_mean, running_var)
     )

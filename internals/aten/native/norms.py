@@ -42,15 +42,17 @@ def linalg_vector_norm(
     dtype: dtype | None = None,
     out: Tensor | None = None,
 ) -> Any:
-    """The norm of order `ord` over `dim`; None means all. What `internals.norm` calls."""
+    """The norm of order `ord` over `dim`; None means all dimensions. The result is real. Raises
+    RuntimeError for integers, and where a norm does not exist, as the largest of no elements.
+    """
     return _norm(self, ord, dim, keepdim, dtype, out)
 
 
 def linalg__powsum(
     self: Tensor, ord: Scalar, dim: Sequence[int] | None, keepdim: bool, dtype: dtype | None
 ) -> Any:
-    """Σ|x|^ord over `dim`: what a norm takes the root of. Raises NotImplementedError for integers,
-    without `dtype`.
+    """Σ|x|^ord over `dim`, of which a norm is the root. Raises NotImplementedError for integers
+    unless `dtype` is floating.
     """
     if isinstance(ord, complex):
         raise RuntimeError("value cannot be converted to type double without overflow")
@@ -74,6 +76,7 @@ def norm_Scalar(self: Tensor, p: Scalar = 2) -> Any:
 
 
 def norm_ScalarOpt_dtype(self: Tensor, p: Scalar | None, dtype: dtype) -> Any:
+    """The p-norm of all elements, computed in `dtype`."""
     return _norm(self, p, None, False, dtype)
 
 
@@ -98,6 +101,7 @@ def norm_ScalarOpt_dim_dtype(
     dtype: dtype,
     out: Tensor | None = None,
 ) -> Any:
+    """The p-norm over `dim`, computed in `dtype`."""
     return _norm(self, p, dim, keepdim, dtype, out)
 
 
@@ -121,6 +125,7 @@ def logsumexp(
             return found
         a = array(self).astype(np.complex128 if d.category == COMPLEX else np.float64)
         with np.errstate(all="ignore"):
+            # exp(x - largest) is at most 1; an infinite one would give inf - inf
             largest = np.maximum.reduce(a.real, axis=dims, keepdims=True, initial=-np.inf)
             largest = np.where(np.isinf(largest), 0, largest)
             return np.log(total(np.exp(a - largest), dims)) + np.squeeze(largest, dims)
@@ -129,8 +134,8 @@ def logsumexp(
 
 
 def check_norm_dtype(name: str, wanted: dtype | None, given: dtype) -> None:
-    """Raises RuntimeError for a `dtype=` of a norm that is not as real or complex as the input, or
-    narrower.
+    """Raises RuntimeError for a `dtype=` of a norm that is not floating or complex, that is complex
+    for real input or real for complex input, or narrower than the input.
     """
     if wanted is None:
         return
@@ -155,6 +160,9 @@ def _norm(
     dtype: dtype | None,
     out: Tensor | None = None,
 ) -> Any:
+    """The p-norm over `dim`, 2 if `p` is None: the checks in PyTorch's order, then machine code for
+    large tensors, or numpy.
+    """
     p = 2 if p is None else p
     if isinstance(p, complex):
         raise RuntimeError(
@@ -198,30 +206,33 @@ def _compiled_norm(
     """The norm by machine code; None where numpy does it."""
     from internals.aten.compiled.reductions import THRESHOLD, norms
 
-    usual = (
+    fits = (
         p in (1, 2)
         and self.numel()
         and d in (None, self.dtype)
         and self.dtype in (dt.float32, dt.float64)
     )
-    if not usual or not use_compiled(self.numel(), THRESHOLD) or shares_memory(self, out):
+    if not fits or not use_compiled(self.numel(), THRESHOLD) or shares_memory(self, out):
         return None
     target = set_output(reduced_sizes(self.shape, dims, keepdim), self.dtype, out)
     return target if norms(self, dims, target, p) else None
 
 
 def _compiled_logsumexp(self: Tensor, dims: tuple[int, ...]) -> Any:
+    """logsumexp by machine code, an array; None where numpy does it."""
     from internals.aten.compiled.softmax import THRESHOLD, logsumexp as compiled
 
-    usual = self.numel() and self.dtype in (dt.float32, dt.float64)
-    return compiled(self, dims) if usual and use_compiled(self.numel(), THRESHOLD) else None
+    fits = self.numel() and self.dtype in (dt.float32, dt.float64)
+    return compiled(self, dims) if fits and use_compiled(self.numel(), THRESHOLD) else None
 
 
 def _magnitudes(self: Tensor) -> Any:
+    """|x| as an array of doubles; for complex numbers the moduli."""
     return np.abs(array(self)).astype(np.float64)
 
 
 def _p_norm(a: Array, p: float, dims: tuple[int, ...]) -> Any:
+    """The p-norm over `dims`, which disappear, of an array of magnitudes."""
     if p == np.inf:
         return np.maximum.reduce(a, axis=dims)
     if p == -np.inf:
@@ -236,8 +247,8 @@ def _p_norm(a: Array, p: float, dims: tuple[int, ...]) -> Any:
 
 
 def _check_identity(self: Tensor, p: Any, dims: tuple[int, ...], dim: Sequence[int] | None) -> None:
-    """No norm of nothing for p < 0 and p = inf: the smallest and the largest of no elements do not
-    exist.
+    """Raises RuntimeError for p < 0 and p = inf where a dimension to reduce is empty: the smallest
+    and the largest of no elements do not exist.
     """
     if self.numel() or not (p < 0 or p == np.inf):
         return

@@ -3,13 +3,14 @@
 
 The median of an even number of elements is the lower one of the middle two, so that it is always an
 element, with an index. NaN counts as larger than everything; `median` is NaN as soon as one element
-is, `nanmedian` leaves the NaNs out. They do not need all elements in order: `np.partition` puts
-only the k-th where it belongs. `mode` needs runs of equal elements, so it sorts.
+is, `nanmedian` leaves the NaNs out. The median and the k-th smallest do not need all elements in
+order: `np.partition` puts only the k-th where it belongs. `mode` needs runs of equal elements, so
+it sorts.
 
 Of equal elements the index names the first; for the mode, the last.
 
-How the real one differs: a quickselect of its own finds value and index together, so which of equal
-elements the index names is open; its `mode` sorts without minding NaN.
+How the real one differs: its quickselect finds value and index together, so the index may name any
+of several equal elements; its `mode` sorts without regard to NaN.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ def median_dim(
 def nanmedian_dim(
     self: Tensor, dim: int, keepdim: bool = False, out: Sequence[Tensor] | None = None
 ) -> Any:
-    """The medians along `dim` of what is not NaN, and their indices. Raises IndexError for a
-    dimension of size 0.
+    """The medians along `dim` of the elements that are not NaN, and their indices. Raises
+    IndexError for a dimension of size 0.
     """
     name = return_types.nanmedian if out is None else return_types.nanmedian_out
     return name(*_along("median", self, dim, keepdim, out, _median_of_numbers))
@@ -95,7 +96,7 @@ def mode(
 
 
 def _of_all(kernel: str, self: Tensor, chosen: Callable[..., Any]) -> Any:
-    """The result of `chosen` for all elements as one row; NaN of none."""
+    """The result of `chosen` for all elements as one row; NaN if there are none."""
     if self.numel() and self.dtype.category in (BOOL, COMPLEX):
         raise not_implemented(kernel, self.dtype)
 
@@ -117,15 +118,17 @@ def _along(
     out: Sequence[Tensor] | None,
     chosen: Callable[..., Any],
 ) -> tuple[Any, Any]:
-    """The values that `chosen` takes from the rows of an array, and where they are first found."""
+    """(values, indices): `chosen` takes an array (..., n) to the value of each row, (...), and the
+    indices are those of the first elements that are equal to them.
+    """
     d = _dimension(name, self, dim)
     values, indices = _outputs(self, d, keepdim, out)
     check_dtype(_KERNELS[name], self.dtype, dt.INTEGRAL, dt.FLOATING)
     if self._geometry.stored:
-        a = _last(self, d)
+        a = _last(self, d)  # (..., n): `dim` moved to the end
         found = chosen(a)
         array(values)[...] = found.reshape(values.shape)
-        array(indices)[...] = _first_places(a, found).reshape(indices.shape)
+        array(indices)[...] = _first_indices(a, found).reshape(indices.shape)
     return values, indices
 
 
@@ -137,7 +140,7 @@ def _dimension(name: str, self: Tensor, dim: int) -> int:
 
 
 def _itself(self: Tensor, out: Any) -> tuple[Any, Any]:
-    """Of a single element, of whatever dtype."""
+    """(values, indices) for a 0-d tensor of any dtype: the element, and 0."""
     values, indices = _outputs(self, 0, False, out)
     if self._geometry.stored:
         array(values)[...], array(indices)[...] = array(self), 0
@@ -145,6 +148,9 @@ def _itself(self: Tensor, out: Any) -> tuple[Any, Any]:
 
 
 def _outputs(self: Tensor, d: int, keepdim: bool, out: Any) -> tuple[Any, Any]:
+    """Tensors for values and int64 indices, without dimension `d` or with size 1 there: new ones,
+    or those of `out`, resized.
+    """
     sizes = reduced_sizes(self.shape, (d,) if self.dim() else (), keepdim)
     out_values, out_indices = out or (None, None)
     values = set_output(sizes, self.dtype, out_values, device=self.device)
@@ -152,7 +158,7 @@ def _outputs(self: Tensor, d: int, keepdim: bool, out: Any) -> tuple[Any, Any]:
 
 
 def _last(self: Tensor, d: int) -> Any:
-    """The elements with dimension `d` last; a single one is a row, too."""
+    """A copy of the elements with dimension `d` last; a 0-d tensor gives a row of one."""
     return np.moveaxis(np.atleast_1d(snapshot(self)), wrap_dim(d, max(self.dim(), 1)), -1)
 
 
@@ -162,7 +168,7 @@ def _kth(a: Array, k: int) -> Any:
 
 
 def _or_nan(a: Array, found: Array) -> Any:
-    """`found`, but NaN for rows with a NaN."""
+    """`found`, but NaN for each row of `a` that holds a NaN."""
     return (
         np.where(np.isnan(a).any(-1), np.asarray(np.nan, a.dtype), found)
         if a.dtype.kind == "f"
@@ -170,13 +176,14 @@ def _or_nan(a: Array, found: Array) -> Any:
     )
 
 
-# The median of all elements; NaN when one is, and of none. Raises NotImplementedError for bools and
-# complex numbers.
+# The median of all elements; NaN when one is, or when there are none. Raises NotImplementedError
+# for bools and complex numbers.
 median = partial(_of_all, "median_cpu", chosen=lambda a: _or_nan(a, _kth(a, (a.size + 1) // 2)))
 
 
 def _median_of_numbers(a: Array) -> Any:
-    """Of every row the median of what is not NaN; NaN where that is nothing."""
+    """The median of the elements of every row that are not NaN; NaN where all are."""
+    # sorting puts NaN last, so the numbers come first
     numbers = a.shape[-1] - np.isnan(a).sum(-1, keepdims=True)
     return np.take_along_axis(np.sort(a, -1), np.maximum(numbers - 1, 0) // 2, -1)[..., 0]
 
@@ -185,22 +192,28 @@ def _median_of_numbers(a: Array) -> Any:
 nanmedian = partial(_of_all, "nanmedian_cpu", chosen=_median_of_numbers)
 
 
-def _first_places(a: Array, found: Array) -> Any:
-    """Where every row has its value first."""
+def _first_indices(a: Array, found: Array) -> Any:
+    """The index in every row of `a` of the first element that is equal to `found`, NaN being equal
+    to NaN.
+    """
     value = found[..., None]
     same = a == value
     return (same if a.dtype.kind != "f" else same | (np.isnan(a) & np.isnan(value))).argmax(-1)
 
 
 def _ends_of_longest_runs(a: Array) -> Any:
-    """If every row were sorted: the place in it of the last element of the first longest run of
-    equal ones.
+    """The index in every row of its mode: of the last element of the first longest run of equal
+    ones in sorted order.
+
+    The first longest run is that of the smallest of the most frequent values; and as the sort is
+    stable, the last element of the run is the last one of that value in the row.
     """
     n = a.shape[-1]
     order = np.argsort(a, -1, kind="stable")
     ordered = np.take_along_axis(a, order, -1)
     is_end = np.ones(a.shape, bool)
     is_end[..., :-1] = ordered[..., 1:] != ordered[..., :-1]
+    # the place where the run of each element begins: one behind the nearest end before it
     begin = np.zeros(a.shape, np.int64)
     begin[..., 1:] = np.maximum.accumulate(np.where(is_end, np.arange(1, n + 1), 0), -1)[..., :-1]
     lengths = np.where(is_end, np.arange(n) - begin, -1)

@@ -2,10 +2,11 @@
 (`aten/src/ATen/native/PackedSequence.cpp`).
 
 A packed batch holds the first steps of all sequences, then the second steps of those that have one,
-and so on: longer sequences come first, so those that take part in a step are always the first
-`batch_sizes[t]`.
+and so on. Longer sequences come first, so those that take part in step t are always the first
+`batch_sizes[t]`. Sequences a a a, b b and c of lengths 3, 2 and 1 are packed as a b c a b a, with
+the batch sizes 3, 2, 1.
 
-How the real one differs: padding is written step by step into a tensor, in place.
+How the real one differs: it writes padding step by step into a tensor, in place.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def pad_sequence(
     sequences: Sequence[Any], batch_first: bool, padding_value: float, padding_side: str
 ) -> Any:
     """N sequences (L_i, *) as (max L, N, *), or (N, max L, *) if `batch_first`, of the dtype of the
-    first.
+    first. Padding comes before the elements if `padding_side` is "left".
+
+    Raises RuntimeError for an empty list or another `padding_side`.
     """
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
@@ -48,6 +51,7 @@ def pad_sequence(
 
 
 def _check_lengths(lengths: Tensor) -> None:
+    """Raises RuntimeError unless `lengths` is a vector of int64 on the CPU."""
     if lengths.dim() != 1 or lengths.dtype is not dt.int64 or lengths.device.type != "cpu":
         raise RuntimeError(
             f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D "
@@ -56,11 +60,10 @@ def _check_lengths(lengths: Tensor) -> None:
 
 
 def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Any, Any]:
-    """(T, N, *), or (N, T, *) if `batch_first`, and N lengths, longest first: the steps, and how
-    many sequences have each.
+    """(data, batch_sizes) for (T, N, *), or (N, T, *) if `batch_first`, and N lengths, the longest
+    first: the rows of all steps, (sum of the lengths, *), and the number of sequences in each step.
 
-    Raises RuntimeError for lengths that are no int64 numbers of the CPU, do not decrease, or are
-    not positive.
+    Raises RuntimeError unless the lengths are int64 on the CPU, do not increase, and are positive.
     """
     _check_lengths(lengths)
     x, count = array(input), snapshot(lengths)
@@ -86,6 +89,7 @@ def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> 
         )
     if count[0] > x.shape[0]:
         raise RuntimeError(f"a length of {count[0]} is more than there are steps: {x.shape[0]}")
+    # (steps, N): a mask picks in row-major order, which is the packed one, step by step
     taking_part = np.arange(count[0])[:, None] < count
     data = empty_contiguous([int(count.sum()), *x.shape[2:]], input.dtype)
     array(data)[...] = x[: count[0]][taking_part]
@@ -95,8 +99,8 @@ def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> 
 def _pack_padded_sequence_backward(
     grad: Tensor, input_size: Sequence[int], batch_sizes: Tensor, batch_first: bool
 ) -> Any:
-    """Each step's gradient at its place; none for the padding. Raises RuntimeError where there are
-    not as many places.
+    """The gradient of the padded batch, of `input_size`: each row of `grad` at its position, 0 in
+    the padding. Raises RuntimeError unless `input_size` has at least two entries.
     """
     _check_lengths(batch_sizes)
     if len(input_size) < 2:
@@ -105,7 +109,7 @@ def _pack_padded_sequence_backward(
         )
     time, batch = (input_size[1], input_size[0]) if batch_first else (input_size[0], input_size[1])
     padded = grad.new_zeros([time * batch, *input_size[2:]]).index_put(
-        [_places(batch_sizes, batch, grad)], grad
+        [_padded_rows(batch_sizes, batch, grad)], grad
     )
     padded = padded.view([time, batch, *input_size[2:]])
     return padded.transpose(0, 1) if batch_first else padded
@@ -114,11 +118,11 @@ def _pack_padded_sequence_backward(
 def _pad_packed_sequence(
     data: Any, batch_sizes: Any, batch_first: bool, padding_value: Scalar, total_length: int
 ) -> tuple[Any, Any]:
-    """(T, N, *), or (N, T, *) if `batch_first`, filled up with `padding_value`, and the lengths.
-    `total_length` is T if positive.
+    """(padded, lengths): (T, N, *), or (N, T, *) if `batch_first`, filled up with `padding_value`,
+    and the N lengths. T is the longest length, or `total_length` if that is positive.
 
-    Raises RuntimeError for batch sizes that are no int64 numbers of the CPU, and for a
-    `total_length` below the longest.
+    Raises RuntimeError unless the batch sizes are a vector of int64 on the CPU, and for a
+    `total_length` below the longest length.
     """
     if (
         batch_sizes.dim() != 1
@@ -138,14 +142,17 @@ def _pad_packed_sequence(
             )
         time = total_length
     empty = data.new_full([time * batch, *data.shape[1:]], padding_value)
-    padded = empty.index_put([_places(batch_sizes, batch, data)], data).view(
+    padded = empty.index_put([_padded_rows(batch_sizes, batch, data)], data).view(
         [time, batch, *data.shape[1:]]
     )
+    # a sequence takes part in as many steps as it is long
     lengths = from_array((sizes[:, None] > np.arange(batch)).sum(0))
     return (padded.transpose(0, 1) if batch_first else padded), lengths
 
 
-def _places(batch_sizes: Tensor, batch: int, like: Tensor) -> Any:
-    """Where each row of the data lies among the (time * batch) rows of the padded sequences."""
+def _padded_rows(batch_sizes: Tensor, batch: int, like: Tensor) -> Any:
+    """The index of each row of the packed data among the (time * batch) rows of the padded
+    sequences, on the device of `like`.
+    """
     sizes = array(batch_sizes)
     return from_array(np.flatnonzero(np.arange(batch) < sizes[:, None])).to(like.device)

@@ -1,12 +1,12 @@
-"""Padding with a number, all around, and the choice between all ways
+"""Padding with a constant, circular padding, and `pad`, which chooses among all modes
 (`aten/src/ATen/native/PadNd.cpp`).
 
 Constant padding writes the input into the middle of a filled tensor. Reflection and replication are
-operators of their own (`border_padding.py`). Circular padding reads the places 2 3 | 0 1 2 3 | 0 1,
-one `index_select` a dimension. `pad` lists the amounts from the last dimension backwards, as
-PyTorch does.
+operators of their own (`border_padding.py`). Circular padding of 4 elements by 2 on each side reads
+the positions 2 3 | 0 1 2 3 | 0 1, by one `index_select` for each dimension. `pad` lists the amounts
+from the last dimension backwards: (left, right, top, bottom, ...).
 
-How the real one differs: circular padding is written piece by piece into an empty tensor, in place.
+How the real one differs: it writes circular padding piece by piece into an empty tensor, in place.
 """
 
 from __future__ import annotations
@@ -41,11 +41,13 @@ def constant_pad_nd(self: Tensor, pad: Sequence[int], value: Scalar) -> Any:
     """`self` with `pad[0]` elements before and `pad[1]` after the last dimension, `pad[2:4]` for
     the one before, and so on.
 
-    Negative amounts cut off. Raises RuntimeError when `pad` does not fit or nothing would be left.
+    Negative amounts cut elements off. Raises RuntimeError when `pad` is longer than twice the
+    number of dimensions, has an odd length, or cuts off more than there is.
     """
     _check_length(pad, self.dim())
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
+    # (before, after) for each dimension, in the order of the dimensions
     around = [(0, 0)] * (self.dim() - len(pad) // 2) + [
         (pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)
     ]
@@ -59,6 +61,7 @@ def constant_pad_nd(self: Tensor, pad: Sequence[int], value: Scalar) -> Any:
         if n + min(before, 0) + min(after, 0) < 0:
             raise RuntimeError("narrow(): length must be non-negative.")
     out = empty_as(self, sizes)
+    # the part of the result that is not padding, and the part of the input that is not cut off
     inner = tuple(slice(max(b, 0), s - max(a, 0)) for s, (b, a) in zip(sizes, around))
     kept = tuple(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(self.shape, around))
     if self.device is CPU:
@@ -68,10 +71,10 @@ def constant_pad_nd(self: Tensor, pad: Sequence[int], value: Scalar) -> Any:
         return out
     ops.fill__Scalar(out, value)
     target = out
-    for d, (to, since) in enumerate(zip(inner, kept)):
+    for d, (to, origin) in enumerate(zip(inner, kept)):
         target, self = (
             views.slice(target, d, to.start, to.stop, 1),
-            views.slice(self, d, since.start, since.stop, 1),
+            views.slice(self, d, origin.start, origin.stop, 1),
         )
     if self.numel():
         ops.copy_(target, self, False)
@@ -98,7 +101,7 @@ def _pad_enum(self: Tensor, pad: Sequence[int], mode: int, value: float | None) 
         self.dim(),
         "Padding length should be less than or equal to two times the input dimension but got",
     )
-    if mode == 3:
+    if mode == 3:  # constant, the only mode for any number of dimensions
         return ops.constant_pad_nd(self, list(pad), 0.0 if value is None else value)
     if not 0 <= mode < len(MODES):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
@@ -116,8 +119,8 @@ def _pad_enum(self: Tensor, pad: Sequence[int], mode: int, value: float | None) 
 
 
 def _pad_circular(self: Tensor, pad: Sequence[int]) -> Any:
-    """Of up to three last dimensions each begins again where it ends. Raises RuntimeError for more
-    than once around.
+    """`self` with up to three last dimensions continued on both sides as if their ends were joined.
+    Raises RuntimeError for amounts above the dimension's size.
     """
     n = len(pad) // 2
     if self.dim() not in (n + 1, n + 2):
@@ -134,7 +137,7 @@ def _pad_circular(self: Tensor, pad: Sequence[int]) -> Any:
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if size + before + after < 0:
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
-        # what a negative amount cuts off is gone before anything is repeated
+        # a negative amount cuts off first; `kept` elements from `first` on are then repeated
         first = max(-before, 0)
         kept = size - first - max(-after, 0)
         positions = np.arange(-max(before, 0), kept + max(after, 0))
@@ -144,6 +147,9 @@ def _pad_circular(self: Tensor, pad: Sequence[int]) -> Any:
 
 
 def _check_length(pad: Sequence[int], ndim: int, text: str = "") -> None:
+    """Raises RuntimeError, which begins with `text` if given, when `pad` has more than two amounts
+    for each dimension.
+    """
     if len(pad) > 2 * ndim:
         if text:
             raise RuntimeError(f"{text} padding length {len(pad)} and input of dimension {ndim}")

@@ -1,8 +1,9 @@
-"""Two operands, one result an element: arithmetic (`aten/src/ATen/native/BinaryOps.cpp`,
-`Pow.cpp`).
+"""Arithmetic on two operands, element by element (`aten/src/ATen/native/BinaryOps.cpp`, `Pow.cpp`).
 
-Each kernel says which loop to run and what to compute in; `TensorIterator` does the rest. `self`
-and `other` may be tensors or Python numbers, `out` the tensor to write to, or None.
+Each kernel names the loop to run and the dtype to compute in; `TensorIterator` broadcasts, promotes
+and allocates. `self` and `other` may be tensors or Python numbers, `out` the tensor to write to, or
+None. The calls that are made most often go by `fast_lane`, which skips `TensorIterator` where
+nothing has to be broadcast or promoted.
 
 How the real one differs: the loops are C++ templates vectorised per instruction set
 (`cpu/BinaryOpsKernel.cpp`).
@@ -81,8 +82,8 @@ def div_mode(
 
 
 def pow(self: Any, exponent: Scalar | Tensor, out: Tensor | None = None) -> Any:
-    """self ** exponent. Integers stay integers; a negative integer power of one is 0 unless it is 1
-    or -1.
+    """self ** exponent. Integers stay integers; an integer to the power of a negative element is 0,
+    unless it is 1 or -1.
 
     Raises RuntimeError for integers to the power of a negative Python integer.
     """
@@ -95,10 +96,11 @@ def pow(self: Any, exponent: Scalar | Tensor, out: Tensor | None = None) -> Any:
 
 
 def pow_Scalar(self: Scalar, exponent: Tensor, out: Tensor | None = None) -> Any:
-    """A number to the power of each element. The result is contiguous."""
+    """A number to the power of each element. Without `out` the result is contiguous."""
     promoted = result_type((self, exponent))
     if out is None:
         out = empty_contiguous(exponent.shape, promoted, exponent.device)
+    # 1 to any power is 1; bool goes on to `pow`, which refuses it
     if self == 1 and promoted.category != BOOL:
         return TensorIterator((exponent,), out, promoted).run(loops.ones)
     return pow(self, exponent, out)
@@ -113,15 +115,15 @@ def atan2(self: Tensor, other: Tensor, out: Tensor | None = None) -> Any:
 
 
 def hypot(self: Tensor, other: Tensor, out: Tensor | None = None) -> Any:
-    """The length of (self, other), without overflow on the way. Raises NotImplementedError unless
+    """sqrt(self² + other²), where the squares do not overflow. Raises NotImplementedError unless
     floating.
     """
     return real("hypot_cpu", np.hypot, self, other, out=out, promote="common")
 
 
 def heaviside(self: Tensor, values: Tensor, out: Tensor | None = None) -> Any:
-    """0 below 0, 1 above, `values` at 0. Raises RuntimeError for complex, and when the dtypes
-    differ.
+    """0 where self is below 0, 1 above, `values` at 0. Raises RuntimeError for complex, and when
+    the dtypes differ.
     """
     if COMPLEX in (self.dtype.category, values.dtype.category):
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
@@ -158,7 +160,9 @@ def _scaled(
     alpha: Scalar,
     out: Tensor | None,
 ) -> Any:
-    done = scaled(ufunc, self, other, alpha, out)  # as the update of an optimizer
+    """`loop` with `alpha` as a number of the common dtype; `ufunc` is the same without alpha."""
+    # the fast path for two tensors alike, as in the update of an optimizer
+    done = scaled(ufunc, self, other, alpha, out)
     if done is not None:
         return done
     it = TensorIterator((self, other), out, "common", None, True)
@@ -166,7 +170,9 @@ def _scaled(
 
 
 def _pow_number(self: Tensor, exponent: Any, out: Tensor | None) -> Any:
-    """Powers everybody uses have loops of their own, faster and more exact than the general one."""
+    """self ** exponent for a number. Common exponents have loops of their own, which are faster and
+    more exact than the general one.
+    """
     if (
         self.dtype.category <= INTEGRAL
         and not isinstance(exponent, (float, complex))
@@ -174,6 +180,7 @@ def _pow_number(self: Tensor, exponent: Any, out: Tensor | None) -> Any:
     ):
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     common = result_type((self, exponent))
+    # exact shortcuts first, then integers, then exponents with a loop of their own
     loop: Any
     if exponent == 0:
         loop = loops.ones
@@ -185,6 +192,7 @@ def _pow_number(self: Tensor, exponent: Any, out: Tensor | None) -> Any:
         loop = (
             loops.complex_reciprocal if exponent == -1 and common.is_complex else _POWERS[exponent]
         )
+        # half precision rounds once, at the end, rather than after each step
         loop = loop if common is not dt.float16 else loops.in_single(loop)
     else:
         loop = partial(loops.power, exponent=number(exponent, common))
@@ -206,6 +214,7 @@ _POWERS: dict[Any, Any] = {
 def _extremum(
     name: str, loop: Callable[..., Any], self: Tensor, other: Tensor, out: Tensor | None = None
 ) -> Any:
+    """`loop` for each pair; RuntimeError for complex numbers, which have no order."""
     if COMPLEX in (self.dtype.category, other.dtype.category):
         raise RuntimeError(f"{name} not implemented for complex tensors.")
     return binary(loop, self, other, out)
@@ -228,6 +237,7 @@ def _divided(
     other: Scalar | Tensor,
     out: Tensor | None = None,
 ) -> Any:
+    """`loop` for each pair; NotImplementedError, naming `kernel`, for bool and complex."""
     it = TensorIterator((self, other), out)
     if it.common_dtype.category not in (INTEGRAL, FLOATING):
         raise not_implemented(kernel, it.common_dtype)
@@ -243,6 +253,7 @@ fmod = partial(_divided, "fmod_cpu", loops.fmod)
 
 
 def _check_no_bool(a: Tensor, b: Scalar | Tensor) -> None:
+    """Raises RuntimeError if either operand is bool; the text is another one if both are."""
     bools = _is_bool(a), _is_bool(b)
     if bools == (False, False):
         return
@@ -258,4 +269,5 @@ def _check_no_bool(a: Tensor, b: Scalar | Tensor) -> None:
 
 
 def _is_bool(x: object) -> bool:
+    """Whether a tensor's dtype is bool, or a number is True or False."""
     return x._geometry.dtype is dt.bool_ if hasattr(x, "_geometry") else x.__class__ is bool

@@ -1,5 +1,8 @@
-"""Three operands, one result an element (`aten/src/ATen/native/PointwiseOps.cpp`, `Lerp.cpp`,
-`TensorCompare.cpp`).
+"""Functions of three operands, element by element: interpolation, products that are added, choices
+by a condition (`aten/src/ATen/native/PointwiseOps.cpp`, `Lerp.cpp`, `TensorCompare.cpp`).
+
+`TensorIterator` broadcasts and promotes the operands; the loops are those of
+`scalar_functions/table.py`.
 
 How the real one differs: each is one fused loop; here some take two or three passes of numpy.
 """
@@ -36,6 +39,7 @@ def lerp_Scalar(self: Tensor, end: Tensor, weight: Scalar, out: Tensor | None = 
     _check_same_dtype(self, end, "end")
     if self.dtype.category < FLOATING:
         raise not_implemented("lerp_kernel_scalar", self.dtype)
+    # half precision is computed in single, so the weight is not rounded to half
     w = checked(weight, dt.float32 if self.dtype is dt.float16 else self.dtype)
     return binary(partial(scalar.lerp.loop, weight=w), self, end, out)
 
@@ -106,6 +110,7 @@ def where_ScalarSelf(condition: Tensor, self: Scalar, other: Tensor) -> Any:
 
 
 def where_ScalarOther(condition: Tensor, self: Tensor, other: Scalar) -> Any:
+    """`where_ScalarSelf` with the number on the other side."""
     return ops.where_self(
         condition,
         self,
@@ -114,14 +119,16 @@ def where_ScalarOther(condition: Tensor, self: Tensor, other: Scalar) -> Any:
 
 
 def where(condition: Tensor) -> tuple[Any, ...]:
-    """The indices of the elements that are not zero, one tensor a dimension."""
+    """The indices of the elements that are not zero: a vector of int64 for each dimension. A 0-d
+    tensor counts as (1).
+    """
     a = array(condition)
     return tuple(from_array(np.ascontiguousarray(i)) for i in np.nonzero(a if a.ndim else a[None]))
 
 
 def masked_fill_Scalar(self: Tensor, mask: Tensor, value: object, out: Tensor | None = None) -> Any:
-    """self, or a copy of it, with `value` wherever `mask` holds. In place, `mask` has to broadcast
-    to self.
+    """A copy of self with `value` wherever `mask` holds; self itself if it is `out`, and then
+    `mask` has to broadcast to it.
 
     Raises RuntimeError for a mask that is not bool, and for a value that the dtype cannot hold.
     """
@@ -157,6 +164,7 @@ def masked_fill_Tensor(self: Tensor, mask: Tensor, value: Tensor, out: Tensor | 
 
 @scalar.where.made_by
 def select(condition: Any, a: Any, b: Any, out: Any) -> None:
+    """`a` where the condition holds, `b` elsewhere."""
     out[...] = np.where(condition, a, b)
 
 
@@ -169,6 +177,7 @@ def mask_over(mask: Any, a: Any, value: Any, out: Any) -> None:
 
 
 def _check_same_dtype(self: Tensor, other: Tensor, name: str) -> None:
+    """Raises RuntimeError, naming the argument `name`, unless both have one dtype."""
     if other.dtype is not self.dtype:
         raise RuntimeError(
             f"expected dtype {TYPE_META_NAME[self.dtype]} for `{name}` but got dtype "

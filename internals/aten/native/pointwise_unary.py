@@ -1,11 +1,12 @@
-"""One operand, one result an element: signs, rounding, what is not as simple as `scalar`
+"""Functions of one operand, element by element: signs, rounding, tests, and others that check
+something or treat dtypes differently; the simple ones are in `scalar.py`
 (`aten/src/ATen/native/UnaryOps.cpp`).
 
-Each kernel names the loop and what to compute in ("float": integers become the default dtype
-first); `TensorIterator` does the rest. `out` is the tensor to write to, or None.
+Each kernel names the loop and the dtype to compute in ("same", or "float": integers become the
+default dtype first); `TensorIterator` does the rest. `out` is the tensor to write to, or None.
 
-How the real one differs: the loops come from SLEEF or MKL's vector library; here from numpy, which
-agrees to a unit or two in the last place.
+How the real one differs: its loops come from SLEEF or MKL's vector library, here from numpy, which
+agrees with them to a unit or two in the last place.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def erf(self: Any, out: Tensor | None = None) -> Any:
 
 
 def round_decimals(self: Tensor, decimals: int, out: Tensor | None = None) -> Any:
-    """Round to so many digits after the point (before it when negative), ties to even.
+    """Round to `decimals` digits after the point (before it when negative), ties to even.
 
     Raises NotImplementedError for integers and complex.
     """
@@ -124,6 +125,7 @@ def bitwise_not(self: Tensor, out: Tensor | None = None) -> Any:
 
 
 def isnan(self: Any) -> Any:
+    """Whether NaN; for complex numbers, in either part."""
     return TensorIterator((self,), result=dt.bool_).run(np.isnan)
 
 
@@ -133,7 +135,7 @@ def isinf(self: Tensor) -> Any:
         return _constant_like(self, False)
     if self._geometry.without_grad.fast:
         return TensorIterator((self,), result=dt.bool_).run(np.isinf)
-    return comparison.eq(abs(self), math.inf)  # as PyTorch composes it: that decides the strides
+    return comparison.eq(abs(self), math.inf)  # PyTorch's composition, for the same strides
 
 
 def isfinite(self: Any) -> Any:
@@ -153,14 +155,17 @@ def positive(self: Tensor) -> Any:
 
 
 def square(self: Tensor) -> Any:
+    """self²: composite, so autograd sees `pow`."""
     return self.pow(2)
 
 
 def square_(self: Tensor) -> Any:
+    """`square` in place."""
     return self.pow_(2)
 
 
 def _converted(name: str, factor: float, self: Tensor, out: Tensor | None = None) -> Any:
+    """self * factor, a change of unit; RuntimeError, naming `name`, for complex."""
     if self.dtype.category == COMPLEX:
         raise RuntimeError(f"{name} is not supported for complex tensors.")
     return pointwise.mul(self, factor, out)
@@ -173,7 +178,9 @@ rad2deg = partial(_converted, "rad2deg", 180 / math.pi)
 
 
 def _constant_like(self: Tensor, value: bool) -> Any:
-    """The answer for integers, which PyTorch gives by `zeros_like` or `ones_like`."""
+    """A bool tensor of `value`: the answer for integers, which PyTorch gives by `zeros_like` or
+    `ones_like`, so it has the strides that those would have.
+    """
     return ops.fill__Scalar(
         empty(geometry(self.shape, strides_like(self), dt.bool_, self.device)), value
     )
@@ -182,7 +189,7 @@ def _constant_like(self: Tensor, value: bool) -> Any:
 def _to_integer(
     loop: Callable[..., Any], name: str, self: Tensor, out: Tensor | None = None
 ) -> Any:
-    """Rounding: nothing to do for integers, not meant for complex, not written for bool."""
+    """Rounding by `loop`. Integers are copied; complex and bool raise NotImplementedError."""
     category = self.dtype.category
     if category == COMPLEX and name != "round":
         raise NotImplementedError(f"{name} is not supported for complex inputs")
@@ -198,5 +205,5 @@ floor = partial(_to_integer, np.floor, "floor")
 ceil = partial(_to_integer, np.ceil, "ceil")
 # self without its fraction; integers are copied.
 trunc = partial(_to_integer, np.trunc, "trunc")
-# The nearest integer, the even one of two; integers are copied.
+# The nearest integer, at a tie the even one; integers are copied.
 round = partial(_to_integer, np.rint, "round")

@@ -3,11 +3,13 @@
 `DilatedMaxPool{2d,3d}.cpp`).
 
 All poolings walk over the offsets inside a window, not over the windows: offset (0, 0) of all
-windows at once is one strided view of the padded input, and so on, so a 3×3 pool is nine array
-operations however large the image is.
+windows at once is one strided view of the padded input, and so on. So a 3×3 pool is nine array
+operations, however large the image is. Sizes (N, C, H, W) get outputs (N, C, oH, oW), where
+
+    oH = (H + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 
 How the real one differs: PyTorch loops over the windows, vectorised over channels for channels-last
-input, and keeps separate kernels for the gradients.
+input.
 """
 
 from __future__ import annotations
@@ -32,10 +34,11 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.core.tensor_impl import Array
 
-COMPILED = 1 << 15  # from how many elements on compiled kernels pay
+COMPILED = 1 << 15  # number of elements from which on compiled kernels pay
 
 
 def _max_pool(dims: int, self: Tensor, *how: Any) -> tuple[Any, Any]:
+    """(values, indices); `how` is kernel size, stride, padding, dilation and ceil_mode."""
     kernel, stride, padding, dilation, size = max_pool_arguments(dims, self, *how)
     values, indices = (pooled(self, dims, size, d) for d in (self.dtype, dt.int64))
     if not self._geometry.stored:
@@ -49,36 +52,41 @@ def _max_pool(dims: int, self: Tensor, *how: Any) -> tuple[Any, Any]:
         ):
             return values, indices
     x, lowest = batched(self, dims), lowest_of(self.dtype)
+    # one (view, shift) for each offset in the window; a view is (N, C, oH, oW)
     offsets = list(_offsets(x, size, kernel, stride, padding, dilation, lowest))
     best = offsets[0][0].copy()
     for value, _ in offsets[1:]:
         np.maximum(best, value, out=best)
     starts = [np.arange(o) * s - p for o, s, p in zip(size, stride, padding)]
     start = _positions(starts, x.shape[2:])
+    # padding is filled with `lowest`, and NaN equals nothing: where a window has no other element,
+    # a comparison with the maximum finds a wrong position, or none
     if (best == lowest).any() or (x.dtype.kind == "f" and np.isnan(best).any()):
+        # the first position of each window that is not in the padding before the image
         inside = [a - np.minimum(a, 0) // d * d for a, d in zip(starts, dilation)]
-        place = _walk_through_windows(offsets, lowest, start, _positions(inside, x.shape[2:]))
+        position = _walk_through_windows(offsets, lowest, start, _positions(inside, x.shape[2:]))
     else:
-        place = start + _first_equal(offsets, best)
-    return fill(values, best), fill(indices, place)
+        position = start + _first_equal(offsets, best)
+    return fill(values, best), fill(indices, position)
 
 
 # The maximum of every window of (N, C, H, W) or (C, H, W), and its position in the H·W plane as
-# int64. Padding never wins. The first of equal values does; NaN always does. Raises RuntimeError
+# int64. Of equal values the first one counts; padding never does, NaN always. Raises RuntimeError
 # for sizes that do not fit.
 max_pool2d_with_indices = partial(_max_pool, 2)
-# The same of (N, C, D, H, W) or (C, D, H, W), and the positions in the D·H·W volume.
+# The same for (N, C, D, H, W) or (C, D, H, W), with positions in the D·H·W volume.
 max_pool3d_with_indices = partial(_max_pool, 3)
 
 
 def _first_equal(offsets: list[tuple[Any, Any]], best: Any) -> Any:
-    """How far from where each window starts the first element lies that is its maximum.
+    """The distance, in elements, from the start of each window to its first maximum.
 
-    Which offset it is at is kept in a byte, and replaced by arithmetic: the processor cannot
-    foresee where the maximum lies, so choosing element by element would cost several times as much.
+    The number of the offset is kept in a byte, and replaced by arithmetic rather than by a choice:
+    the processor cannot predict where the maximum lies, so branches would cost several times as
+    much.
     """
     number = np.zeros(best.shape, np.uint8 if len(offsets) < 256 else np.int64)
-    for i in reversed(range(len(offsets))):
+    for i in reversed(range(len(offsets))):  # backwards, so that the first of equals stays
         is_best = np.equal(offsets[i][0], best)
         number *= ~is_best
         number += is_best * number.dtype.type(i)
@@ -88,16 +96,16 @@ def _first_equal(offsets: list[tuple[Any, Any]], best: Any) -> Any:
 def _walk_through_windows(
     offsets: list[tuple[Any, Any]], lowest: float, start: Array, first: Array
 ) -> Any:
-    """The positions where some windows hold NaN, the last of which wins, or nothing larger than
-    `lowest`, where `first` does.
+    """The positions of the maxima where some windows hold NaN, the last of which counts, or nothing
+    larger than `lowest`; such a window gets the position `first`.
     """
     best = np.full(offsets[0][0].shape, lowest, offsets[0][0].dtype)
-    place = first + np.zeros(best.shape, np.int64)
+    position = first + np.zeros(best.shape, np.int64)
     for value, shift in offsets:
         better = (value > best) | np.isnan(value)
         np.copyto(best, value, where=better)
-        np.copyto(place, start + shift, where=better)
-    return place
+        np.copyto(position, start + shift, where=better)
+    return position
 
 
 def max_pool2d(
@@ -134,6 +142,9 @@ def _avg_pool(
     padded: bool,
     override: int | None,
 ) -> Any:
+    """The mean of every window: its sum divided by `override`, or by its number of elements, which
+    includes those in the padding if `padded`.
+    """
     kernel, stride, padding, size = avg_pool_arguments(
         dims, self, kernel_size, step, around, ceil_mode, override
     )
@@ -152,7 +163,7 @@ def _avg_pool(
         ):
             return out
     x = batched(self, dims)
-    accumulate = np.float32 if self.dtype is dt.float16 else x.dtype
+    accumulate = np.float32 if self.dtype is dt.float16 else x.dtype  # half cannot hold the sums
     total = np.zeros((*x.shape[:2], *size), accumulate)
     for value, _ in _offsets(x, size, kernel, stride, padding, [1] * dims, 0):
         total += value
@@ -162,11 +173,11 @@ def _avg_pool(
     return fill(out, total / np.asarray(divisor, accumulate))
 
 
-# The mean of every window. The divisor counts padding, unless told otherwise, but never what
-# ceil_mode adds beyond it.
+# The mean of every window. The divisor counts padding, if count_include_pad is true, but never the
+# elements that ceil_mode adds beyond the padding.
 avg_pool2d = partial(_avg_pool, 2)
-# The same of volumes. Raises RuntimeError for one smaller than the window, NotImplementedError for
-# most dtypes.
+# The same for volumes. Raises RuntimeError for one smaller than the window, NotImplementedError for
+# dtypes other than float32, float64 and int64.
 avg_pool3d = partial(_avg_pool, 3)
 
 
@@ -197,6 +208,7 @@ def _adaptive_avg_pool(dims: int, self: Tensor, output_size: Sequence[int]) -> A
             kernels.adaptive_pool, self, out, *self.shape[-2:], *output_size
         ):
             return out
+    # a window is a product of intervals, so its mean is the mean over rows of means over columns
     x = wide(self)
     for axis, m in enumerate(output_size, -dims):
         x = window_means(x, axis, m)
@@ -208,12 +220,13 @@ _adaptive_avg_pool3d = partial(_adaptive_avg_pool, 3)
 
 
 def adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
-    """As `_adaptive_avg_pool2d`, the leaf that autograd knows; one window over the whole image is
-    simply the mean.
+    """As `_adaptive_avg_pool2d`, whose derivative autograd knows; one window over the whole image
+    is simply the mean.
     """
     if list(output_size) == [1, 1]:
         means = self.mean((-1, -2), True)
         n = self.shape[1]
+        # strides of 1 × 1 images in channels-last order: all neighbours are channels
         return (
             means.as_strided(means.shape, [n, 1, n, n]) if suggests_channels_last(self) else means
         )
@@ -228,12 +241,14 @@ def adaptive_avg_pool3d(self: Tensor, output_size: Sequence[int]) -> Any:
 
 
 def window_means(x: Array, axis: int, m: int) -> Any:
-    """The means of `m` windows along `axis`, number i of which goes from floor(i·n/m) to
-    ceil((i+1)·n/m).
+    """The means of `m` windows along `axis`, of size n: window i goes from floor(i·n/m) up to, but
+    not including, ceil((i+1)·n/m). They overlap where m does not divide n.
     """
     n, i = x.shape[axis], np.arange(m)
     bounds = np.stack([i * n // max(m, 1), -(-(i + 1) * n // max(m, 1))], 1)
-    # reduceat wants every bound to be an index
+    # `reduceat` sums from each bound to the next: start to end of a window, then end to the next
+    # start, which is of no use, hence `take(2 * i)`. A bound must be an index, and the last is n:
+    # so one element is appended.
     padded = np.concatenate([x, np.zeros_like(x.take([0], axis))], axis)
     sums = np.add.reduceat(padded, bounds.ravel(), axis).take(2 * i, axis)
     lengths = (bounds[:, 1] - bounds[:, 0]).astype(x.dtype)
@@ -249,11 +264,12 @@ def _offsets(
     dilation: Sequence[int],
     fill: float,
 ) -> Iterator[tuple[Any, Any]]:
-    """For each offset in the window: what lies there in every window, and how far from where the
-    window starts that is.
+    """For each offset in the window, in row-major order: a view (N, C, oH, oW) of the elements that
+    every window has there, and their distance from the window's start in the flattened image.
     """
     image = x.shape[2:]
     missing = beyond(size, image, kernel, stride, padding, dilation)
+    # (N, C, kH, kW, oH, oW), and the same with three dimensions for volumes
     windows = unfold_windows(pad_spatial(x, padding, fill, missing), kernel, stride, dilation)
     inside = (..., *(slice(o) for o in size))
     for offset in product(*map(range, kernel)):
@@ -269,13 +285,17 @@ def beyond(
     padding: Sequence[int],
     dilation: Sequence[int],
 ) -> list[int]:
-    """How far the last of `size` windows reaches beyond the padded image, along each dimension."""
+    """The number of elements by which the last of `size` windows reaches beyond the padded image,
+    for each dimension: more than 0 only with ceil_mode.
+    """
     rows = zip(size, stride, dilation, kernel, image, padding)
     return [max(0, (o - 1) * s + d * (k - 1) + 1 - (n + 2 * p)) for o, s, d, k, n, p in rows]
 
 
 def _positions(axes: Sequence[Any], image: Sequence[int]) -> Any:
-    """The numbers, in the flattened image, of all combinations of the places along its axes."""
+    """The offsets, in the flattened image, of all combinations of the coordinates along its axes:
+    row * W + column. Each of `axes` is a number or an array of them.
+    """
     total = axes[0]
     for axis, n in zip(axes[1:], image[1:]):
         total = total * n + axis if isinstance(axis, int) else np.add.outer(total * n, axis)
@@ -290,17 +310,19 @@ def window_sizes(
     padding: Sequence[int],
     padded: bool,
 ) -> Any:
-    """How many elements each window averages over."""
+    """The number of elements that each window averages over, an array of `size`; with those in the
+    padding if `padded`.
+    """
     counts = []
     for o, n, k, s, p in zip(size, image, kernel, stride, padding):
         start = np.arange(o) * s - p
-        end = np.minimum(start + k, n + p)
+        end = np.minimum(start + k, n + p)  # ceil_mode's last window may reach further
         counts.append(end - start if padded else np.minimum(end, n) - np.maximum(start, 0))
     return reduce(np.multiply.outer, counts)
 
 
 def compiled_for(*tensors: Any) -> Any:
-    """The module of compiled kernels if it has some for these tensors, else None."""
+    """The module of compiled kernels if they take these tensors, else None."""
     from internals.aten.compiled import pooling
 
     return pooling if pooling.fits(*tensors) else None
@@ -322,6 +344,7 @@ def divisors_of(
 
 @lru_cache(maxsize=64)
 def _divisors(sizes: tuple[Any, ...], padded: bool, override: int | None, dtype: dt.dtype) -> Any:
+    """`divisors_of` by hashable arguments, so that the table is computed once for each."""
     from internals.aten.compiled.pooling import Table
 
     size, image, kernel, stride, padding = sizes
@@ -339,7 +362,8 @@ def max_pool_arguments(
     ceil_mode: bool,
     backward: str = "",
 ) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
-    """A number for each of `dims` dimensions for all four, and the size of the result's image.
+    """(kernel, stride, padding, dilation, size), each a list of `dims` numbers; `size` is that of
+    the result's image.
 
     Raises RuntimeError for sizes that do not fit, NotImplementedError for bools and complex
     numbers.
@@ -362,15 +386,17 @@ def avg_pool_arguments(
     override: int | None,
     backward: str = "",
 ) -> tuple[list[int], list[int], list[int], list[int]]:
-    """A number for each of `dims` dimensions for all three, and the size of the result's image.
+    """(kernel, stride, padding, size), each a list of `dims` numbers; `size` is that of the
+    result's image.
 
-    Raises RuntimeError for sizes that do not fit, NotImplementedError for complex numbers.
+    Raises RuntimeError for sizes that do not fit; with `dims` 2, NotImplementedError for complex
+    numbers.
     """
     if override == 0:
         raise RuntimeError("divisor must be not zero")
     name = f"avg_pool{dims}d"
     kernel, stride, padding, dilation = _arguments(name, dims, kernel, stride, padding, [1])
-    if dims == 2 and t.dim() not in (3, 4):
+    if dims == 2 and t.dim() not in (3, 4):  # the real one reads size(-3) before it checks
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-t.dim()}, {t.dim() - 1}], but "
             "got -3)"
@@ -398,7 +424,7 @@ def check_places(name: str, t: Tensor, dims: int, what: str = "input") -> None:
 
 
 def lowest_of(d: dt.dtype) -> Any:
-    """The lowest value of a dtype: no maximum is smaller."""
+    """The lowest value of a dtype, which no maximum is below."""
     return -np.inf if d.is_floating_point else np.iinfo(d.np).min
 
 
@@ -410,8 +436,8 @@ def _arguments(
     padding: Sequence[int],
     dilation: Sequence[int],
 ) -> list[list[int]]:
-    """A number for each dimension for all four; an empty stride is the kernel size. RuntimeError
-    for what no window can be.
+    """[kernel, stride, padding, dilation], each a list of `dims` numbers; an empty stride is the
+    kernel size. Raises RuntimeError for sizes that a window cannot have.
     """
     lists = []
     for value, what in (
@@ -425,7 +451,7 @@ def _arguments(
             raise RuntimeError(
                 f"{name}: {what} must either be a single int, or a tuple of {count} ints"
             )
-        lists.append(list(value) * (dims // len(value)))
+        lists.append(list(value) * (dims // len(value)))  # one number is for all dimensions
     kernel, stride, padding, dilation = lists
     if 0 in stride:
         raise RuntimeError("stride should not be zero")
@@ -440,7 +466,7 @@ def _arguments(
     for k, p, d in zip(kernel, padding, dilation):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
-        if p > (d * (k - 1) + 1) // 2:
+        if p > (d * (k - 1) + 1) // 2:  # more padding would leave windows without an element
             raise RuntimeError(
                 f"pad should be at most half of effective kernel size, but got pad={p}, "
                 f"kernel_size={k} and dilation={d}"
@@ -460,6 +486,7 @@ def _output_size(
     """The size of the result's image. Raises RuntimeError where that is empty."""
     sizes = []
     for n, k, s, p, d in zip(t.shape[-dims:], kernel, stride, padding, dilation):
+        # d * (k - 1) + 1 is the reach of a window; ceil_mode rounds the division up
         size = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
         # the last window must begin inside the image or its left padding
         sizes.append(size - 1 if ceil_mode and (size - 1) * s >= n + p else size)
@@ -475,8 +502,8 @@ def _output_size(
 
 
 def _check_image(name: str, dims: int, t: Tensor) -> None:
-    """Raises RuntimeError unless `t` has channels and `dims` dimensions, or batches of that. Only
-    the batch may be empty.
+    """Raises RuntimeError unless `t` has channels and `dims` dimensions, or is a batch of those.
+    Only the batch may be empty.
     """
     if t.dim() not in (dims + 1, dims + 2):
         raise RuntimeError(
@@ -495,25 +522,27 @@ def _check_image(name: str, dims: int, t: Tensor) -> None:
 
 
 def pooled(t: Tensor, dims: int, size: Sequence[int], dtype: dt.dtype) -> Any:
-    """A new tensor for an image of `size` for each of `t`: in the order of `t`, but volumes
-    row-major.
+    """A new tensor with an image of `size` for each image of `t`, in the memory format of `t`;
+    volumes are row-major.
     """
     sizes = (*t.shape[:-dims], *size)
     return empty_as(t, sizes, dtype) if dims == 2 else empty_contiguous(sizes, dtype, t.device)
 
 
 def batched(t: Tensor, dims: int) -> Any:
-    """The elements, as a batch of one image if there is no batch."""
+    """The elements as (N, C, ...): an image without a batch becomes a batch of one."""
     x = array(t)
     return x if x.ndim == dims + 2 else x[None]
 
 
 def wide(t: Any) -> Any:
-    """The elements, in single precision instead of half."""
+    """The elements as an array; half precision as float32."""
     return array(t).astype(np.float32) if t.dtype is dt.float16 else array(t)
 
 
 def fill(out: Tensor, a: Array) -> Any:
-    """`out` with the elements of an array, which has one batch if there is none in `out`."""
+    """Copy an array into `out`, and return it. Where `out` has no batch, the array has one of 1,
+    which numpy drops.
+    """
     array(out)[...] = a
     return out

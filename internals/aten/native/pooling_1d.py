@@ -1,7 +1,7 @@
-"""Pooling of sequences, made of pooling of images
+"""Pooling of sequences, done by pooling of images
 (`aten/src/ATen/native/{Pooling,MaxPooling}.cpp`).
 
-A sequence (N, C, L) is an image of height 1.
+A sequence (N, C, L) is an image (N, C, 1, L) of height 1.
 
 How the real one differs: when no gradient is needed `max_pool1d` has a kernel of its own.
 """
@@ -33,10 +33,10 @@ def max_pool1d(
     """The largest element of every window of (N, C, L) or (C, L)."""
     if self.dim() in (2, 3) and 0 in self.shape[-2:]:
         raise RuntimeError(f"{_EXPECTED}{list(self.shape)}")
-    image, kernel, step, around, apart = _sequence_to_pool(
+    image, kernel, stride, padding, dilation = _sequence_to_pool(
         self, kernel_size, stride, padding, dilation
     )
-    return F.max_pool2d(image, kernel, step, around, apart, ceil_mode).squeeze(-2)
+    return F.max_pool2d(image, kernel, stride, padding, dilation, ceil_mode).squeeze(-2)
 
 
 def max_pool1d_with_indices(
@@ -47,11 +47,15 @@ def max_pool1d_with_indices(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> tuple[Any, Any]:
-    """The largest element of every window of (N, C, L) or (C, L), and where it was."""
-    image, kernel, step, around, apart = _sequence_to_pool(
+    """(values, indices): the largest element of every window of (N, C, L) or (C, L), and its
+    position in the sequence as int64.
+    """
+    image, kernel, stride, padding, dilation = _sequence_to_pool(
         self, kernel_size, stride, padding, dilation
     )
-    values, indices = nn.max_pool2d_with_indices(image, kernel, step, around, apart, ceil_mode)
+    values, indices = nn.max_pool2d_with_indices(
+        image, kernel, stride, padding, dilation, ceil_mode
+    )
     return values.squeeze(-2), indices.squeeze(-2)
 
 
@@ -76,14 +80,16 @@ def avg_pool1d(
 
 
 def adaptive_avg_pool1d(self: Tensor, output_size: Sequence[int]) -> Any:
-    """Mean pooling of (N, C, L) or (C, L) to `output_size` places."""
+    """Mean pooling of (N, C, L) or (C, L) to length `output_size`, a list of one number."""
     check_one(output_size, "adaptive_avg_pool1d", "output_size")
     _check_dims(self, "adaptive_avg_pool1d")
     return nn.adaptive_avg_pool2d(self.unsqueeze(-2), [1, *output_size]).squeeze(-2)
 
 
 def _sequence_to_pool(t: Tensor, *sizes: Any) -> tuple[Any, ...]:
-    """(…, L) as an image of height 1, and the window's sizes, padding and so on to go with it."""
+    """(…, L) as an image (…, 1, L), and its window: kernel size, stride, padding and dilation, with
+    1, 1, 0 and 1 for the height. An empty stride is the kernel size.
+    """
     if t.dim() not in (2, 3):
         raise RuntimeError(
             "max_pool1d() Expected 2D or 3D input tensor, but got []"
@@ -107,6 +113,7 @@ def check_one(value: Any, name: str, what: str) -> None:
 
 
 def _check_dims(t: Tensor, name: str) -> None:
+    """Raises RuntimeError, naming `name`, unless `t` is (N, C, L) or (C, L)."""
     if t.dim() not in (2, 3):
         raise RuntimeError(
             f"Expected 2 to 3 dimensions, but got {t.dim()}-dimensional tensor for argument #1 "

@@ -1,12 +1,12 @@
 """The gradients of the poolings (`aten/src/ATen/native/{DilatedMaxPool,AveragePool}{2d,3d}.cpp`,
 `AdaptiveAverage*.cpp`).
 
-A maximum hands its gradient to the one element it was, an average to all its window's elements in
-equal parts. Where windows overlap the parts add up.
+A maximum hands its gradient to the one element it was taken from, an average to all its window's
+elements in equal parts. Where windows overlap, the parts add up.
 
-How the real one differs: loops over the windows, plane by plane, in threads. Where dilation leaves
-a window no element inside the image, max pooling's index points behind it, and PyTorch writes
-there; here that gradient goes nowhere.
+How the real one differs: it loops over the windows, plane by plane, in threads. Where dilation
+leaves a window no element inside the image, max pooling's index points behind the image, and
+PyTorch writes there; here that gradient is dropped.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def max_pool2d_with_indices_backward(
     ceil_mode: bool,
     indices: Tensor,
 ) -> Any:
-    """Each gradient at the place in the H·W plane where its maximum was, which `indices` tells."""
+    """Zeros like `self`, plus each gradient at the position in the H·W plane where its maximum was,
+    which `indices` holds.
+    """
     kernel, stride, padding, dilation, size = max_pool_arguments(
         2, self, kernel_size, stride, padding, dilation, ceil_mode, "_backward"
     )
@@ -78,8 +80,9 @@ def max_pool2d_with_indices_backward(
             kernels.max_pool_backward, grad_output, indices, result, plane, pooled
         ):
             return result
-    apart = all(s > d * (k - 1) for s, d, k in zip(stride, dilation, kernel))
-    return _scatter(result, grad_output, indices, 2, apart)
+    # a step longer than the window: no element is the maximum of two windows
+    disjoint = all(s > d * (k - 1) for s, d, k in zip(stride, dilation, kernel))
+    return _scatter(result, grad_output, indices, 2, disjoint)
 
 
 def max_pool3d_with_indices_backward(
@@ -92,8 +95,8 @@ def max_pool3d_with_indices_backward(
     ceil_mode: bool,
     indices: Tensor,
 ) -> Any:
-    """Each gradient at the place in the D·H·W volume where its maximum was, which `indices`
-    tells.
+    """Zeros like `self`, plus each gradient at the position in the D·H·W volume where its maximum
+    was, which `indices` holds.
     """
     *_, size = max_pool_arguments(
         3, self, kernel_size, stride, padding, dilation, ceil_mode, "_backward"
@@ -112,7 +115,7 @@ def avg_pool2d_backward(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Any:
-    """Each gradient, over its window's divisor, at all elements of the window."""
+    """Each gradient, divided by its window's divisor, added to all elements of the window."""
     kernel, stride, padding, size = avg_pool_arguments(
         2, self, kernel_size, stride, padding, ceil_mode, divisor_override
     )
@@ -139,7 +142,7 @@ def avg_pool2d_backward(
         size, image, kernel, stride, padding, count_include_pad
     )
     g = g / np.asarray(divisor, g.dtype)
-    for axis in (-2, -1):  # the sum over a window's offsets is a sum over rows, then over columns
+    for axis in (-2, -1):  # kernel height + width additions this way, instead of their product
         g = _spread(g, axis, image[axis], kernel[axis], stride[axis], padding[axis])
     return fill(result, g)
 
@@ -154,7 +157,7 @@ def avg_pool3d_backward(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Any:
-    """Each gradient, over its window's divisor, at all elements of the window."""
+    """Each gradient, divided by its window's divisor, added to all elements of the window."""
     kernel, stride, padding, size = avg_pool_arguments(
         3, self, kernel_size, stride, padding, ceil_mode, divisor_override, "_backward"
     )
@@ -164,6 +167,7 @@ def avg_pool3d_backward(
         size, volume, kernel, stride, padding, count_include_pad
     )
     part = g / np.asarray(divisor, g.dtype)
+    # with ceil_mode a window may reach beyond the padded volume; that part is cut off below
     reach = [n + m for n, m in zip(volume, beyond(size, volume, kernel, stride, padding, [1] * 3))]
     dx = fold_offsets(repeat(part), kernel, part.shape, reach, stride, padding, [1] * 3)
     return fill(
@@ -172,8 +176,8 @@ def avg_pool3d_backward(
 
 
 def _adaptive_avg_pool2d_backward(grad_output: Tensor, self: Tensor) -> Any:
-    """Each gradient, over its window's size, at all elements of the window; the windows are those
-    of `_adaptive_avg_pool2d`.
+    """Each gradient, divided by its window's size, added to all elements of the window; the windows
+    are those of `_adaptive_avg_pool2d`.
     """
     check_adaptive_gradient("adaptive_avg_pool2d_backward", 2, grad_output, self, "grad_output")
     result = empty_as(self, self.shape)
@@ -194,6 +198,9 @@ def _adaptive_avg_pool3d_backward(grad_output: Tensor, self: Tensor) -> Any:
 
 
 def _spread_evenly(result: Tensor, grad_output: Tensor, dims: int) -> Any:
+    """Fill `result` with the gradient of adaptive pooling, one of the last `dims` axes after the
+    other; the bounds are those of `window_means`.
+    """
     g = wide(grad_output)
     for axis in range(-dims, 0):
         n, m = result.shape[axis], g.shape[axis]
@@ -207,8 +214,8 @@ def _spread_evenly(result: Tensor, grad_output: Tensor, dims: int) -> Any:
 
 
 def scatter_to_places(grad_output: Tensor, indices: Tensor, sizes: Sequence[int], dims: int) -> Any:
-    """Zeros of `sizes`, plus each gradient at its index, which counts within the last `dims`
-    dimensions.
+    """Zeros of `sizes`, plus each gradient at its index, which counts the elements of the last
+    `dims` dimensions. Raises RuntimeError unless `indices` is int64 and the sizes fit.
     """
     for t, what in ((grad_output, "grad_output"), (indices, "indices")):
         if t.shape != grad_output.shape or t.shape[:-dims] != sizes[:-dims]:
@@ -221,30 +228,33 @@ def scatter_to_places(grad_output: Tensor, indices: Tensor, sizes: Sequence[int]
 
 
 def _scatter(
-    result: Tensor, grad_output: Tensor, indices: Tensor, dims: int, apart: bool = False
+    result: Tensor, grad_output: Tensor, indices: Tensor, dims: int, disjoint: bool = False
 ) -> Any:
-    """`result` filled so. Where windows are `apart`, no two of them share an element."""
+    """Fill `result` as `scatter_to_places` says. Where windows are `disjoint`, no two of them share
+    an element, and plain assignment does; otherwise equal positions add up.
+    """
     planes, size = prod(result.shape[:-dims]), prod(result.shape[-dims:])
     shape = planes, prod(grad_output.shape[-dims:])
-    g, places = wide(grad_output).reshape(shape), snapshot(indices).reshape(shape)
-    # but for windows whose elements all lie in the padding
-    inside = (places >= 0) & (places < size)
-    places = places + (np.arange(planes) * size)[:, None]
+    g, positions = wide(grad_output).reshape(shape), snapshot(indices).reshape(shape)
+    # (planes, windows); an index is outside where all of a window lies in the padding
+    inside = (positions >= 0) & (positions < size)
+    # positions in all planes, one behind the other
+    positions = positions + (np.arange(planes) * size)[:, None]
     if not inside.all():
-        g, places = g[inside], places[inside]
+        g, positions = g[inside], positions[inside]
     dx = np.zeros(planes * size, g.dtype)
-    if apart:
-        dx[places.reshape(-1)] = g.reshape(-1)
+    if disjoint:
+        dx[positions.reshape(-1)] = g.reshape(-1)
     else:
-        np.add.at(dx, places.reshape(-1), g.reshape(-1))
+        np.add.at(dx, positions.reshape(-1), g.reshape(-1))
     return fill(result, dx.reshape(result.shape))
 
 
 def check_pool_gradient(
     grad_output: Tensor, self: Tensor, size: Sequence[int], indices: Tensor | None = None
 ) -> None:
-    """Raises RuntimeError unless `grad_output`, and `indices`, may belong to windows over `self` of
-    which there are `size`.
+    """Raises RuntimeError unless `grad_output`, and `indices` if given, have the sizes that pooling
+    `self` to images of `size` gives, and their dtypes fit.
     """
     check_same_dtype(self, grad_output)
     for t in (grad_output,) if indices is None else (grad_output, indices):
@@ -256,8 +266,8 @@ def check_pool_gradient(
 def check_adaptive_gradient(
     name: str, dims: int, grad_output: Tensor, self: Tensor, what: str
 ) -> None:
-    """Raises RuntimeError unless `grad_output` may come from windows over `self`,
-    NotImplementedError for other dtypes.
+    """Raises RuntimeError unless `grad_output` may be that of an adaptive pooling of `self`,
+    NotImplementedError unless the dtype is a floating one.
     """
     check_places(name, grad_output, grad_output.dim() - 1, "grad_output")
     if self.dim() not in (dims + 1, dims + 2):
@@ -279,8 +289,8 @@ def check_adaptive_gradient(
 
 
 def check_planes(name: str, dims: int, grad_output: Tensor, self: Tensor) -> None:
-    """Raises RuntimeError unless there is a plane of gradients for each plane of the image. PyTorch
-    takes that for granted.
+    """Raises RuntimeError unless there is a plane of gradients for each plane of the image: PyTorch
+    does not check it.
     """
     if self.dim() not in (dims + 1, dims + 2) or grad_output.shape[:-dims] != self.shape[:-dims]:
         expected = [*self.shape[:-dims], *grad_output.shape[-dims:]]
@@ -291,20 +301,20 @@ def check_planes(name: str, dims: int, grad_output: Tensor, self: Tensor) -> Non
 
 
 def _spread(g: Array, axis: int, n: int, kernel: int, stride: int, padding: int) -> Any:
-    """Add element i of `g` along `axis` to the positions from i * stride - padding on, `kernel` of
-    them, that are in 0 .. n.
+    """`axis` of `g` resized to `n`: element i is added to the `kernel` positions that start at
+    i * stride - padding, as far as they are in 0 .. n - 1.
     """
     m = g.shape[axis]
     reach = max(n + 2 * padding, (m - 1) * stride + kernel)
     dx = np.zeros((*g.shape[:axis], reach, *g.shape[axis:][1:]), g.dtype)
     target, source = np.moveaxis(dx, axis, 0), np.moveaxis(g, axis, 0)
-    for offset in range(kernel):
+    for offset in range(kernel):  # the elements at one offset of all windows: one strided slice
         target[offset : offset + (m - 1) * stride + 1 : stride] += source
     return np.moveaxis(target[padding : padding + n], 0, axis)
 
 
 def _agree(grad_output: Tensor, self: Tensor) -> bool:
-    """Whether there is a plane of gradients for each plane of the image, of one dtype: what machine
-    code takes for granted.
+    """Whether there is a plane of gradients for each plane of the image, of one dtype: machine code
+    does not check it.
     """
     return grad_output.dtype is self.dtype and grad_output.shape[:-2] == self.shape[:-2]

@@ -1,11 +1,11 @@
 """leaky_relu with a random slope for each negative element (`aten/src/ATen/native/Activation.cpp`:
 rrelu).
 
-The slopes are what the gradient needs, so `rrelu_with_noise` writes them to its argument `noise`,
-with 1 for the other elements. It is the rare operator whose schema says that it fills in an
-argument and yet returns a new tensor: `Tensor(b!) noise`.
+The gradient needs the slopes, so `rrelu_with_noise` writes them to its argument `noise`, with 1 for
+the other elements. It is one of few operators that write to an argument and yet return a new
+tensor; its schema says so: `Tensor(b!) noise`.
 
-How the real one differs: in training a loop draws and multiplies, element after element.
+How the real one differs: in training its loop draws and multiplies, element after element.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 def rrelu(
     self: Tensor, lower: Scalar, upper: Scalar, training: bool, generator: Generator | None
 ) -> Any:
-    """leaky_relu with a slope between `lower` and `upper`: their middle, in training a random one
-    for each negative element.
+    """leaky_relu with a slope between `lower` and `upper`: in training a random one for each
+    element that is not positive, otherwise their mean. Raises RuntimeError unless lower <= upper.
     """
     _check_bounds(lower, upper)
     return ops.rrelu_with_noise(
@@ -39,6 +39,7 @@ def rrelu(
 def rrelu_(
     self: Tensor, lower: Scalar, upper: Scalar, training: bool, generator: Generator | None
 ) -> Any:
+    """`rrelu` in place."""
     _check_bounds(lower, upper)
     return ops.rrelu_with_noise_(
         self, self.detach().new_empty(self.shape), lower, upper, training, generator
@@ -53,10 +54,10 @@ def rrelu_with_noise(
     training: bool,
     generator: Generator | None,
 ) -> Any:
-    """The same; in training `noise` becomes what each element was multiplied by.
+    """`rrelu` that in training fills `noise` with the factor of each element: its slope, or 1.
 
-    Raises RuntimeError where `noise` has another shape or dtype, or `lower` is more than `upper`
-    and numbers are drawn.
+    Raises RuntimeError where `noise` has another shape or dtype, or where numbers are drawn and
+    `lower` is more than `upper`; NotImplementedError for float16 and integers in training.
     """
     if self.shape != noise.shape:
         raise RuntimeError(
@@ -65,12 +66,13 @@ def rrelu_with_noise(
         )
     x = self.detach().contiguous()
     if not training:
-        return ops.leaky_relu(x, _middle(lower, upper))
+        return ops.leaky_relu(x, _mean_slope(lower, upper))
     if self.dtype.category != FLOATING or self.dtype is float16:
         raise not_implemented("rrelu_with_noise_out_cpu", self.dtype)
     check_same_dtype(self, noise)
     negative = (x <= 0).reshape(-1)
     low, high = real(lower, float64), real(upper, float64)
+    # one number for each negative element only, in double, as PyTorch's loop draws them
     drawn = x.new_empty([int(negative.sum())], dtype=float64).uniform_(
         low, high, generator=generator
     )
@@ -87,6 +89,7 @@ def rrelu_with_noise_(
     training: bool,
     generator: Generator | None,
 ) -> Any:
+    """`rrelu_with_noise` whose result is written to `self`."""
     return write_inplace(self, rrelu_with_noise(self, noise, lower, upper, training, generator))
 
 
@@ -99,20 +102,22 @@ def rrelu_with_noise_backward(
     training: bool,
     self_is_result: bool,
 ) -> Any:
-    """`grad_output` times the noise; without training there was one slope, and it is leaky_relu's
-    gradient.
+    """`grad_output` times `noise`, the slopes; without training, where all slopes were the same,
+    the gradient of leaky_relu.
     """
     if training:
         return grad_output.detach() * noise
     return ops.leaky_relu_backward(
-        grad_output.detach(), self.detach(), _middle(lower, upper), self_is_result
+        grad_output.detach(), self.detach(), _mean_slope(lower, upper), self_is_result
     )
 
 
-def _middle(lower: Any, upper: Any) -> float:
+def _mean_slope(lower: Any, upper: Any) -> float:
+    """The mean of the bounds: the slope that is used without training."""
     return (float(real(lower, float64)) + float(real(upper, float64))) / 2
 
 
 def _check_bounds(lower: Any, upper: Any) -> None:
+    """Raises RuntimeError unless lower <= upper."""
     if real(lower, float64) > real(upper, float64):
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")

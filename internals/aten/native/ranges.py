@@ -1,8 +1,10 @@
-"""More tensors from nothing: `logspace`, `range`, ranges between 0-d tensors, `empty_permuted`
+"""Less common factories: `logspace`, `range`, ranges between 0-d tensors, `empty_permuted`
 (`RangeFactories.cpp`).
 
-How the real one differs: `logspace` computes each power in the dtype of the result, here in double
-precision (complex numbers: in complex double).
+`arange` and `linspace` are in `factories.py`.
+
+How the real one differs: its `logspace` computes each power in the dtype of the result, here they
+are computed in double precision (complex numbers in complex double) and rounded.
 """
 
 from __future__ import annotations
@@ -70,6 +72,7 @@ def logspace(
         if t.device is CPU:
             array(t)[...] = values.astype(kind.np)
             return t
+    # another device: numpy computes the numbers, and they are copied there
     on_cpu = empty((steps,), kind, None, CPU, None)
     array(on_cpu)[...] = values.astype(kind.np)
     return ops.copy_(t, on_cpu, False)
@@ -79,8 +82,8 @@ def range_step(
     start: Any, end: Any, step: Any = 1, dtype: dtype | None = None, layout: layout | None = None,
     device: device | None = None, pin_memory: Any = None, out: Any = None,
 ) -> Any:  # fmt: skip
-    """`arange` that includes `end`, and whose default dtype is always the floating one. Warns: it
-    is deprecated.
+    """Numbers from `start` to `end`, which is included, in steps of `step`; the default dtype is
+    always the floating one. Warns, as it is deprecated.
     """
     if out is not None:
         values = range_step(start, end, step, dtype or out.dtype, layout, device, pin_memory)
@@ -91,7 +94,7 @@ def range_step(
     if kind.category == dt.INTEGRAL:
         start, end, step = (checked(x, dt.int64).item() for x in (start, end, step))
     if not start == end:
-        # which refuses what makes no sense
+        # on the meta device nothing is computed: this runs arange's checks of the three numbers
         arange_start_step(start, end, step, dt.float64, None, META, None)
     elif not step:
         raise RuntimeError("step must be nonzero")
@@ -110,6 +113,7 @@ def range(
     device: device | None = None,
     pin_memory: bool | None = None,
 ) -> Any:
+    """`range_step` in steps of 1."""
     return range_step(start, end, 1, dtype, layout, device, pin_memory)
 
 
@@ -123,7 +127,9 @@ def linspace_of_tensors(
     pin_memory: bool | None = None,
     out: Tensor | None = None,
 ) -> Any:
-    """`linspace` with an end, or both, in 0-d tensors. Raises RuntimeError for other tensors."""
+    """`linspace` where `start`, `end` or both are 0-d tensors. Raises RuntimeError for other
+    tensors.
+    """
     a, b = _number(start, "linspace", "start"), _number(end, "linspace", "end")
     return linspace(a, b, steps, dtype, layout, device, pin_memory, out)
 
@@ -139,7 +145,9 @@ def logspace_of_tensors(
     pin_memory: bool | None = None,
     out: Tensor | None = None,
 ) -> Any:
-    """`logspace` with an end, or both, in 0-d tensors. Raises RuntimeError for other tensors."""
+    """`logspace` where `start`, `end` or both are 0-d tensors. Raises RuntimeError for other
+    tensors.
+    """
     a, b = _number(start, "logspace", "start"), _number(end, "logspace", "end")
     return logspace(a, b, steps, base, dtype, layout, device, pin_memory, out)
 
@@ -152,10 +160,10 @@ def empty_permuted(
     device: device | None = None,
     pin_memory: bool | None = None,
 ) -> Any:
-    """Uninitialised memory whose dimensions lie in memory in the order `physical_layout`, the
-    outermost first.
+    """An uninitialised tensor of `size` whose dimensions lie in memory in the order
+    `physical_layout`, the outermost first: (0, 2, 3, 1) is channels_last.
 
-    Raises RuntimeError unless that names every dimension once.
+    Raises RuntimeError unless `physical_layout` names every dimension once.
     """
     ndim = len(size)
     if len(physical_layout) != ndim:
@@ -172,12 +180,14 @@ def empty_permuted(
             )
         if d in physical_layout[:i]:
             raise RuntimeError("Duplicate dim not allowed")
+    # a contiguous tensor of the permuted sizes has the strides, which are put back in order
     in_memory = empty([size[d] for d in physical_layout], dtype, layout, device, pin_memory)
     strides = dict(zip(physical_layout, in_memory.stride()))
     return ops.as_strided(in_memory, list(size), [strides[d] for d in sorted(strides)], None)
 
 
 def _number(value: object, op: str, name: str) -> Any:
+    """A number as it is, or the element of a 0-d tensor. RuntimeError for other tensors."""
     if not isinstance(value, TensorImpl):
         return value
     if value.dim():

@@ -1,8 +1,8 @@
-"""Functions of real numbers: which dtypes they take (`aten/src/ATen/Dispatch.h`:
-`AT_DISPATCH_FLOATING_TYPES_AND`).
+"""Element-wise functions of real numbers or of integers, and the dtypes they take
+(`aten/src/ATen/Dispatch.h`: `AT_DISPATCH_FLOATING_TYPES_AND`).
 
-A kernel that numpy or scipy has a loop for is one line: `erfinv = partial(real, "erfinv_vml_cpu",
-"erfinv")`. The first argument is what PyTorch calls the kernel; errors say it.
+A kernel for which numpy or scipy has a loop is one line: `erfinv = partial(real, "erfinv_vml_cpu",
+"erfinv")`. The first argument is PyTorch's name of the kernel, which its errors contain.
 
 How the real one differs: the list of dtypes is a macro around each loop.
 """
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def real(
     kernel: str, loop: Any, *inputs: Any, out: Any = None, promote: str = "float", half: bool = True
 ) -> Any:
-    """`loop`, a function or the name of one of scipy's, of tensors and numbers. Integers become the
-    default dtype first; if `promote` is "common", they are refused.
+    """`loop`, a function or the name of one in `scipy.special`, over tensors and numbers, which
+    broadcast. Integers become the default dtype first; if `promote` is "common", they are refused.
 
     Raises NotImplementedError for complex numbers, and for half precision where `half` is False.
     """
@@ -38,7 +38,9 @@ def real(
 
 
 def integral(kernel: str, loop: Callable[..., Any], *inputs: Any, out: Tensor | None = None) -> Any:
-    """`loop` of integers. Raises NotImplementedError for every other dtype, bool included."""
+    """`loop` over tensors and numbers of integers. Raises NotImplementedError for every other
+    dtype, bool included.
+    """
     it = TensorIterator(inputs, out)
     if it.common_dtype.category != INTEGRAL:
         raise not_implemented(kernel, it.common_dtype)

@@ -1,12 +1,11 @@
-"""Tools that reductions share: which dimensions go, what shape is left, where the result is put
-(`ReduceOpsUtils.h`).
+"""Tools that reductions share: the dimensions that are reduced, the sizes that are left, the tensor
+that takes the result, and sums that keep their digits (`ReduceOpsUtils.h`, `cpu/SumKernel.cpp`).
 
-And how to add up many numbers without losing digits. Adding n numbers one after the other can lose
-up to n units in the last place; adding them in blocks, then the blocks' sums in blocks, loses a
-few.
+Adding n numbers one after the other can lose up to n units in the last place. Adding them in blocks
+of 128, then the blocks' sums in blocks, loses only a few.
 
 How the real one differs: a reduction is a `TensorIterator` whose output has stride 0 in the reduced
-dimensions; `cascade_sum` does the blocks of the sum inside the vectorised loop.
+dimensions, and `cascade_sum` does the blocks of the sum inside its vectorised loop.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.core.tensor_impl import Array
 
-BLOCK = 128
+BLOCK = 128  # as many numbers as are added one after the other
 
 
 def reduced_dims(self: Tensor, dim: Sequence[int] | int | None) -> tuple[int, ...]:
-    """The dimensions to reduce, wrapped; None and [] mean all. A 0-d tensor has none to reduce."""
+    """The dimensions to reduce, each 0 .. ndim - 1; None and [] mean all. A 0-d tensor has none."""
     ndim = len(self._geometry.sizes)
     return (
         (tuple(range(ndim)) if dim is None else wrap_dims(dim, ndim))
@@ -46,6 +45,7 @@ def reduced_dims(self: Tensor, dim: Sequence[int] | int | None) -> tuple[int, ..
 
 
 def reduced_sizes(sizes: Sequence[int], dims: Sequence[int], keepdim: bool) -> tuple[int, ...]:
+    """`sizes` without those of `dims`, or with 1 in their place if `keepdim`."""
     if len(dims) == len(sizes):
         return (1,) * len(sizes) if keepdim else ()
     if keepdim:
@@ -63,14 +63,14 @@ def store(
     name: str = "",
     *args: Any,
 ) -> Any:
-    """A tensor of dtype `d` with what `loop` gives, a numpy result whose reduced dimensions are
-    gone.
+    """A tensor of dtype `d` with the result of `loop`, a numpy array without the reduced
+    dimensions.
 
-    On another device `loop` is not run: there `name` fills it (`on_device`), which is called with
-    `dims` and `args`.
+    On another device `loop` is not run: there the kernel `name` fills the tensor (`on_device`); it
+    is called with `dims` and `args`.
     """
     g = self._geometry
-    # before `out`, which may be `self`, is resized
+    # computed before `out` is resized: it may be `self`
     result: Any = loop() if g.device is CPU else None
     sizes = reduced_sizes(g.sizes, dims, keepdim)
     target = (
@@ -92,19 +92,22 @@ def cast(self: Tensor, d: dtype) -> Any:
 
 
 def total(a: Any, axes: tuple[int, ...]) -> Any:
-    """The sum over `axes`, which disappear; half precision is added up in single. Integers wrap
-    around.
+    """The sum of an array over `axes`, which disappear; half precision is added up in single.
+    Integers wrap around.
     """
     accumulate = np.dtype(np.float32) if a.dtype == np.float16 else a.dtype
+    # n numbers for each result
     n = a.size if len(axes) == a.ndim else prod([a.shape[i] for i in axes])
     if a.dtype.kind in "iu" or n <= BLOCK:
         return np.add.reduce(a, axis=axes, dtype=accumulate)
     a = a.astype(accumulate, copy=False)
+    # numpy adds neighbours in memory pairwise, which is as exact as blocks
     if len(axes) == a.ndim and a.flags.forc:
-        return np.add.reduce(a.ravel(order="K"))  # one run of memory: numpy adds it up pairwise
+        return np.add.reduce(a.ravel(order="K"))
     if axes == (a.ndim - 1,) and a.strides[-1] == a.itemsize:
         return np.add.reduce(a, axis=-1)
     kept = [i for i in range(a.ndim) if i not in axes]
+    # (n, *kept): the reduced dimensions become one, in front
     return _cascade(a.transpose(*axes, *kept).reshape(n, *[a.shape[i] for i in kept]))
 
 
@@ -125,7 +128,7 @@ def quick_sum(self: Tensor, dim: Sequence[int] | None, keepdim: bool, mean: bool
     a, target = array(self), array(result)
     token = quiet()
     try:
-        if ones is not None:  # rows: BLAS adds them up faster, as a product with ones
+        if ones is not None:  # (n) @ (n, rest): BLAS adds up rows faster, as a product with ones
             np.dot(
                 ones,
                 a if a.ndim == 2 else a.reshape(n, -1),
@@ -164,8 +167,8 @@ def compiled_sum(
 
 
 def shares_memory(self: Tensor, out: Tensor | None) -> bool:
-    """Whether writing to `out` may change what is still to be read of `self`; numpy computes first
-    and stores then.
+    """Whether writing to `out` may change elements of `self` that machine code has yet to read.
+    numpy's path is safe: it computes everything before it stores.
     """
     return out is not None and out._storage is self._storage
 
@@ -174,8 +177,8 @@ def shares_memory(self: Tensor, out: Tensor | None) -> bool:
 def _compiled_plan(
     g: Geometry, dim: tuple[int, ...] | None, keepdim: bool, d: dtype, mean: bool
 ) -> Any:
-    """For `compiled_sum`: dimensions, the result's geometry, what to run if these are simple rows,
-    and how many are added.
+    """For `compiled_sum`: the dimensions, the result's geometry, the kernel for simple rows or
+    None, and the number of elements that each sum adds; None where there is no kernel.
     """
     from internals.aten.compiled.reductions import adds_up, plan_of_sums
 
@@ -190,8 +193,8 @@ def _compiled_plan(
 def _quick_plan(
     g: Geometry, dim: tuple[int, ...] | None, keepdim: bool
 ) -> tuple[Geometry, Any, Any, int] | None:
-    """For `quick_sum`: the result's geometry, the axes (None: all, in one run), ones for the rows,
-    and how many are added.
+    """For `quick_sum`: the result's geometry, the axes (None: all, in one run of memory), ones to
+    multiply with where BLAS adds up rows, and the number of elements that each sum adds.
     """
     g = g.without_grad
     if not (g.fast and g.takes_floats):
@@ -202,6 +205,7 @@ def _quick_plan(
     target = contiguous_geometry(reduced_sizes(g.sizes, dims, keepdim), g.dtype)
     if len(dims) == ndim and not keepdim:
         return target, None, None, n
+    # many rows added one after the other lose digits; only the last dimension is added pairwise
     if n > BLOCK and dims != (ndim - 1,):
         return None
     rows = len(dims) < ndim and dims == tuple(range(len(dims)))
@@ -209,16 +213,18 @@ def _quick_plan(
 
 
 def is_floating(d: dtype) -> bool:
-    """Floating or complex."""
+    """Whether a dtype is floating or complex."""
     return d.category >= dt.FLOATING
 
 
 def _cascade(a: Array) -> Any:
-    """The sum over the first dimension, in blocks, and the blocks' sums in blocks."""
+    """The sum over the first dimension, (n, ...) to (...), in blocks, and the blocks' sums in
+    blocks.
+    """
     n = a.shape[0]
     if n <= BLOCK:
         return np.add.reduce(a, axis=0)
-    whole = n // BLOCK * BLOCK
+    whole = n // BLOCK * BLOCK  # the rest, less than a block, is added last
     blocks = np.add.reduce(a[:whole].reshape(-1, BLOCK, *a.shape[1:]), axis=1)
     return _cascade(blocks) + np.add.reduce(a[whole:], axis=0)
 

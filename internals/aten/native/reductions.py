@@ -1,11 +1,11 @@
-"""Sums, products, means, counts, and "is any", "are all" (`aten/src/ATen/native/ReduceOps.cpp`).
+"""Sums, products, means, counts, `any` and `all` (`aten/src/ATen/native/ReduceOps.cpp`).
 
 `dim` is a list of dimensions, None or [] for all of them; with `keepdim` they stay, with size 1.
-Sums and products of integers and bools are int64. `dtype=` converts the elements first.
+Sums and products of integers and bools are int64. `dtype=` converts the elements first. Most
+functions try `quick_sum` or machine code (`aten/compiled/reductions.py`, for large tensors) first,
+and then numpy by way of `store`; both are in `reduction_tools.py`.
 
-Sums, means and products of large tensors are left to machine code (`aten/compiled/reductions.py`).
-
-How the real one differs: one vectorised two-pass loop per operation, split over threads, for
+How the real one differs: it has one vectorised two-pass loop per operation, split over threads, for
 tensors of any size.
 """
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def sum(self: Tensor, dtype: dtype | None = None) -> Any:
-    """The sum of all elements; 0 of none."""
+    """The sum of all elements; 0 if there are none."""
     if dtype is None and (quick := quick_sum(self, None, False)) is not None:
         return quick
     return sum_dim_IntList(self, None, False, dtype)
@@ -71,7 +71,7 @@ def sum_dim_IntList(
         and (found := compiled_sum(self, dim, keepdim, d, out, False)) is not None
     ):
         return found
-    if d is dt.bool_:
+    if d is dt.bool_:  # the sum of bools as a bool: whether it is not 0
         return store(
             self,
             lambda: np.logical_or.reduce(array(self), axis=dims),
@@ -87,8 +87,8 @@ def sum_dim_IntList(
 
 
 def sum_to_size(self: Tensor, size: Sequence[int]) -> Any:
-    """The sum over the dimensions that were, or could be, expanded from `size`. Raises RuntimeError
-    when none were.
+    """The sum over the dimensions that broadcasting `size` to the shape of `self` would expand: the
+    inverse of `expand`, for its gradient. Raises RuntimeError when `size` does not broadcast.
     """
     extra = self.dim() - len(size)
     misfits = [n for n, m in zip(reversed(size), reversed(self.shape)) if n not in (1, m)]
@@ -98,13 +98,14 @@ def sum_to_size(self: Tensor, size: Sequence[int]) -> Any:
         )
     if not size:
         return ops.sum(self, None)
+    # the new dimensions in front, and those that had size 1
     dims = [d for d, n in enumerate(self.shape) if d < extra or size[d - extra] == 1 != n]
     result = ops.sum_dim_IntList(self, dims, True, None) if dims else self
     return ops.view(result, size) if extra else result
 
 
 def prod(self: Tensor, dtype: dtype | None = None) -> Any:
-    """The product of all elements; 1 of none."""
+    """The product of all elements; 1 if there are none."""
     return _product(self, reduced_dims(self, None), False, dtype, None)
 
 
@@ -120,7 +121,7 @@ def prod_dim_int(
 
 
 def mean(self: Tensor, dtype: dtype | None = None, out: Tensor | None = None) -> Any:
-    """The mean of all elements; NaN of none."""
+    """The mean of all elements; NaN if there are none."""
     return mean_dim(self, None, False, dtype, out)
 
 
@@ -140,7 +141,7 @@ def mean_dim(
     if not is_floating(d if dtype is not None else self.dtype):
         which = "Optional" if dtype is not None else "Input"
         raise RuntimeError(_NO_MEAN.format("mean", which, SCALAR_TYPE_NAME[dtype or self.dtype]))
-    if not is_floating(d):
+    if not is_floating(d):  # `out` is of integers: a mean cannot be stored there
         check_cast(dt.get_default_dtype(), d)
     if (
         self._geometry.stored >= settings.least
@@ -168,7 +169,7 @@ def nansum(
     dtype: dtype | None = None,
     out: Tensor | None = None,
 ) -> Any:
-    """`sum`, NaN counting as 0. Raises RuntimeError for complex numbers."""
+    """`sum_dim_IntList` with NaN counting as 0. Raises RuntimeError for complex numbers."""
     dims = reduced_dims(self, dim)
     if self.is_complex():
         raise RuntimeError("nansum on CPU does not support complex inputs")
@@ -193,8 +194,8 @@ def nanmean(
     keepdim: bool = False,
     dtype: dtype | None = None,
 ) -> Any:
-    """The mean of what is not NaN; NaN of nothing. Raises RuntimeError for integers, bools and
-    complex numbers.
+    """The mean of the elements that are not NaN; NaN where there are none. Raises RuntimeError for
+    integers, bools and complex numbers.
     """
     if not is_floating(self.dtype):
         name = SCALAR_TYPE_NAME[self.dtype]
@@ -208,12 +209,12 @@ def nanmean(
 
 
 def count_nonzero(self: Tensor, dim: int | None = None) -> Any:
-    """How many elements along `dim`, or of all, are not zero. NaN is not."""
+    """The number of elements that are not zero, NaN included, along `dim` or of all: int64."""
     return _count_nonzero(self, reduced_dims(self, dim))
 
 
 def count_nonzero_dim_IntList(self: Tensor, dim: Sequence[int]) -> Any:
-    """The same over several dimensions; [] means all."""
+    """`count_nonzero` over several dimensions; [] means all."""
     return _count_nonzero(self, reduced_dims(self, dim))
 
 
@@ -223,13 +224,14 @@ def any(self: Tensor, out: Tensor | None = None) -> Any:
 
 
 def any_dim(self: Tensor, dim: int, keepdim: bool = False, out: Tensor | None = None) -> Any:
+    """`any` over one dimension."""
     return _truth("any", np.logical_or, self, reduced_dims(self, dim), keepdim, out)
 
 
 def any_dims(
     self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, out: Tensor | None = None
 ) -> Any:
-    """Over several dimensions; None means all of them, [] none."""
+    """`any` over several dimensions; None means all of them, [] none."""
     return _truth("any", np.logical_or, self, listed_dims(self, dim), keepdim, out)
 
 
@@ -239,31 +241,37 @@ def all(self: Tensor, out: Tensor | None = None) -> Any:
 
 
 def all_dim(self: Tensor, dim: int, keepdim: bool = False, out: Tensor | None = None) -> Any:
+    """`all` over one dimension."""
     return _truth("all", np.logical_and, self, reduced_dims(self, dim), keepdim, out)
 
 
 def all_dims(
     self: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False, out: Tensor | None = None
 ) -> Any:
-    """Over several dimensions; None means all of them, [] none."""
+    """`all` over several dimensions; None means all of them, [] none."""
     return _truth("all", np.logical_and, self, listed_dims(self, dim), keepdim, out)
 
 
 def _count_nonzero(self: Tensor, dims: tuple[int, ...]) -> Any:
+    """The number of elements over `dims` that are not zero, NaN included."""
     return store(self, lambda: np.count_nonzero(array(self), dims), dims, False, dt.int64)
 
 
 def _without_nan(a: Array) -> Any:
+    """A copy with 0 in the place of NaN."""
     return np.where(np.isnan(a), 0, a)
 
 
 def _mean(a: Array, axes: tuple[int, ...], n: int) -> Any:
+    """The sum over `axes` divided by `n`, in the dtype of the sum."""
     s = total(a, axes)
     return np.divide(s, n, dtype=s.dtype)
 
 
 def sum_dtype(self: Tensor, dtype: dtype | None, out: Tensor | None) -> Any:
-    """The dtype asked for, else that of `out`, else int64 for integers and bools."""
+    """The dtype of a sum or product: `dtype`, else that of `out`, else that of `self`, or int64 for
+    integers and bools.
+    """
     if dtype is not None:
         return dtype
     if out is not None:
@@ -274,6 +282,9 @@ def sum_dtype(self: Tensor, dtype: dtype | None, out: Tensor | None) -> Any:
 def _product(
     self: Tensor, dims: tuple[int, ...], keepdim: bool, dtype: dtype | None, out: Tensor | None
 ) -> Any:
+    """The product over `dims`, converted to `dtype` first if it is given; bools are combined by
+    `and`, half precision is multiplied in single.
+    """
     d = sum_dtype(self, dtype, out)
     if (
         self._geometry.stored >= settings.least
@@ -312,7 +323,9 @@ def compiled_product(
 def _truth(
     name: str, loop: Any, self: Any, dims: tuple[int, ...], keepdim: bool, out: Tensor | None
 ) -> Any:
-    """bool; uint8 for uint8, or if `out` is. Raises RuntimeError for another `out`."""
+    """`any` or `all` (`name`) over `dims` by the ufunc `loop`. The result is bool, or uint8 if
+    `self` or `out` is. Raises RuntimeError for an `out` of another dtype.
+    """
     d = out.dtype if out is not None else dt.uint8 if self.dtype is dt.uint8 else dt.bool_
     if d not in (dt.bool_, dt.uint8):
         raise RuntimeError(
@@ -330,7 +343,7 @@ def _truth(
 
 
 def listed_dims(self: Tensor, dim: Sequence[int] | None) -> tuple[int, ...]:
-    """The dimensions that `any` and `all` reduce: [] means none."""
+    """The dimensions that `any` and `all` reduce, each 0 .. ndim - 1: None means all, [] none."""
     return (
         ()
         if dim is not None and not len(dim) or not self.dim() and not wrap_dims(dim, 0)

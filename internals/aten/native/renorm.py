@@ -1,6 +1,9 @@
-"""Slices that are not longer than allowed (`aten/src/ATen/native/Normalization.cpp`: `renorm`).
+"""`renorm`, which limits the norm of each slice (`aten/src/ATen/native/Normalization.cpp`).
 
-How the real one differs: the factors are a kernel of their own.
+A slice is all elements with the same index in one dimension, as a row of a matrix for dimension 0.
+An embedding with `max_norm` uses it on its rows.
+
+How the real one differs: it computes the factors by a kernel of their own.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
 
 
 def renorm(self: Tensor, p: Scalar, dim: int, maxnorm: Scalar, out: Tensor | None = None) -> Any:
-    """Each slice across `dim` whose p-norm is above `maxnorm` is scaled down to it.
+    """A copy of `self`, or `out`, where each slice of index i in `dim` whose p-norm is above
+    `maxnorm` is scaled down to that norm.
 
     Raises RuntimeError unless p > 0 and maxnorm >= 0, for integers, and for fewer than two
     dimensions.
@@ -41,6 +45,7 @@ def renorm(self: Tensor, p: Scalar, dim: int, maxnorm: Scalar, out: Tensor | Non
             f"renorm: input needs at least 2 dimensions, got {self.dim()} dimensions"
         )
     d = wrap_dim(dim, self.dim())
+    # one norm for each slice, with size 1 in all other dimensions: it broadcasts
     norms = linalg_vector_norm(self, p, [i for i in range(self.dim()) if i != d], True)
     target = set_output(self.shape, self.dtype, out, out is self)
     array(target)[...] = quietly(_scaled, array(self), array(norms), float(maxnorm))
@@ -48,6 +53,7 @@ def renorm(self: Tensor, p: Scalar, dim: int, maxnorm: Scalar, out: Tensor | Non
 
 
 def _scaled(a: Array, norms: Array, maxnorm: float) -> Any:
-    kind = np.complex128 if a.dtype.kind == "c" else np.float64
+    """The elements times the factor of their slice, in double; 1e-7 is PyTorch's."""
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
     norms = norms.astype(np.float64)
-    return a.astype(kind) * np.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1)
+    return a.astype(wide) * np.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1)

@@ -10,12 +10,14 @@ handful of weights in each row, and its gradient is the transposed matrix.
 |           | * n / m)                                                                          |
 | linear    | the two nearest, by distance                                                      |
 | cubic     | the four nearest, by Keys' polynomial with a = -3/4                               |
-| antialias | when shrinking, all that the filter reaches when it is stretched by n / m         |
+| antialias | when shrinking, all within the filter's reach after stretching it by n / m        |
 
-Nearest and bilinear in two dimensions, which most networks use, have ways of their own. Images of
-bytes are mixed in integers (`resampling_bytes.py`).
+Here n is the size of the input and m that of the output. Nearest and bilinear in two dimensions,
+which most networks use, have faster functions of their own. Images of bytes are mixed in integers
+(`resampling_bytes.py`).
 
-How the real one differs: kernels for each case gather only the positions that have a weight.
+How the real one differs: it has a kernel for each case, for the gradient too, where a general
+filter's gradient here multiplies by the whole matrix.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ if TYPE_CHECKING:
 def upsample_nearest2d(
     self: Tensor, output_size: Sequence[int], scales_h: float | None, scales_w: float | None
 ) -> Any:
-    """(N, C, H, W) at (N, C, *output_size): element i of the output reads floor(i · H / output)."""
+    """(N, C, H, W) resized to (N, C, *output_size): row i of the output is row floor(i · H / oH) of
+    the input, where oH is the output's height, and columns alike.
+    """
     check_input(
         self,
         output_size,
@@ -66,7 +70,9 @@ def upsample_bilinear2d(
     scales_h: float | None,
     scales_w: float | None,
 ) -> Any:
-    """(N, C, H, W) at (N, C, *output_size), mixing the four nearest pixels by distance."""
+    """(N, C, H, W) resized to (N, C, *output_size), each pixel a mix of the four nearest, by
+    distance.
+    """
     check_input(
         self,
         output_size,
@@ -81,9 +87,10 @@ def upsample_bilinear2d(
     compute = np.float64 if self.dtype is dt.float64 else np.float32
     mixed = array(self).astype(compute, copy=False)
     for dim, m, scale in zip((2, 3), output_size, (scales_h, scales_w)):
+        # (m) each; for rows the shares are a column, so that they broadcast along the width
         low, high, share = linear_weights(self.shape[dim], m, align_corners, scale, compute)
         share = share if dim == 3 else share[:, None]
-        with np.errstate(invalid="ignore"):  # nothing of infinity is NaN
+        with np.errstate(invalid="ignore"):  # a share of 0 of infinity is NaN
             mixed = mixed.take(low, dim) * (1 - share) + mixed.take(high, dim) * share
     array(out)[...] = mixed
     return out
@@ -109,6 +116,7 @@ def upsample_nearest2d_backward(
     g = g.astype(np.float32) if grad_output.dtype is dt.float16 else g
     for dim, m, scale in zip((2, 3), output_size, (scales_h, scales_w)):
         n = input_size[dim]
+        # rows first, (N, C, H, oW), then columns, (N, C, H, W)
         total = np.zeros((*g.shape[:dim], n, *g.shape[dim + 1 :]), g.dtype)
         _add_at(total, dim, nearest_positions(n, m, scale), g)
         g = total
@@ -124,8 +132,8 @@ def upsample_bilinear2d_backward(
     scales_h: float | None,
     scales_w: float | None,
 ) -> Any:
-    """The adjoint of `upsample_bilinear2d`: the transposed matrices, from the left for rows and
-    from the right for columns.
+    """The adjoint of `upsample_bilinear2d`: a product with the transposed matrix of each dimension,
+    from the left for rows and from the right for columns.
     """
     check_gradient(grad_output, output_size, input_size, 2)
     out = empty_as(grad_output, input_size)
@@ -138,17 +146,22 @@ def upsample_bilinear2d_backward(
         _mixing(input_size[dim], m, align_corners, scale, compute)
         for dim, m, scale in zip((2, 3), output_size, (scales_h, scales_w))
     )
+    # (H, oH) @ (N, C, oH, oW) @ (oW, W)
     array(out)[...] = rows.T @ (array(grad_output).astype(compute, copy=False) @ columns)
     return out
 
 
 def nearest_positions(n: int, m: int, scale: float | None, exact: bool = False) -> Any:
-    """The source index of each of `m` output positions; `exact`: of their centers."""
+    """The index in the input, of size `n`, that each of `m` output positions reads: an array (m).
+    With `exact` it is the one under the center of the output's pixel.
+    """
+    # the step is rounded to single precision, as PyTorch's is: otherwise some outputs would read a
+    # neighbour
     step = np.float32(1 / scale) if scale is not None and scale > 0 else np.float32(n / m)
     positions = np.arange(m)
     if exact:
         return np.minimum(np.floor((positions + np.float32(0.5)) * step).astype(np.int64), n - 1)
-    if m == n:
+    if m == n:  # here and below whatever `scale` says
         return positions
     if m == 2 * n:
         return positions >> 1
@@ -158,16 +171,17 @@ def nearest_positions(n: int, m: int, scale: float | None, exact: bool = False) 
 def linear_weights(
     n: int, m: int, align_corners: bool, scale: float | None, compute: Any
 ) -> tuple[Any, Any, Any]:
-    """For each of `m` outputs the two source positions that it mixes, and the share of the second.
+    """(low, high, share): for each of `m` outputs the two of `n` inputs that it mixes, and the
+    share of the second.
 
-    As many outputs as sources are the sources themselves, whatever `scale` says.
+    If m is n the result is the input, whatever `scale` says.
     """
     if n == m:
         return np.arange(n), np.arange(n), np.zeros(n, compute)
     positions = np.arange(m, dtype=compute)
-    if align_corners:
+    if align_corners:  # the first and last centers coincide
         source = positions * compute((n - 1) / (m - 1) if m > 1 else 0)
-    else:
+    else:  # the edges coincide: centers are at (i + 1/2) * step - 1/2
         step = compute(1 / scale) if scale is not None and scale > 0 else compute(n / m)
         source = np.maximum(step * (positions + compute(0.5)) - compute(0.5), compute(0))
     low = np.minimum(source.astype(np.int64), n - 1)
@@ -176,11 +190,11 @@ def linear_weights(
 
 
 def _mixing(n: int, m: int, align_corners: bool, scale: float | None, compute: Any) -> Any:
-    """The matrix (m, n) that makes `m` positions of `n`, with two shares in every row."""
+    """The matrix (m, n) of bilinear resampling from `n` to `m`, with two weights in every row."""
     low, high, share = linear_weights(n, m, align_corners, scale, compute)
     matrix = np.zeros((m, n), compute)
     matrix[np.arange(m), low] = 1 - share
-    matrix[np.arange(m), high] += share
+    matrix[np.arange(m), high] += share  # `+=`: at the border high is low
     return matrix
 
 
@@ -191,7 +205,7 @@ def _add_at(total: Array, dim: int, positions: Array, values: Array) -> None:
     n, m = total.shape[dim], len(positions)
     before: Any = (slice(None),) * dim
     if m % n == 0 and np.array_equal(positions, np.arange(m) // (m // n)):
-        # all segments are equally long
+        # all segments are equally long: one strided addition for each place in them
         for i in range(m // n):
             total += values[(*before, slice(i, None, m // n))]
         return
@@ -200,7 +214,11 @@ def _add_at(total: Array, dim: int, positions: Array, values: Array) -> None:
 
 
 def resample(kind: str, t: Tensor, output_size: Sequence[int], *how: Any) -> Any:
-    """`t` (N, C, *S) at (N, C, *output_size). Raises RuntimeError for sizes that do not fit."""
+    """`t` (N, C, *S) resized to (N, C, *output_size) by the filter `kind`. `how` is align_corners,
+    unless `kind` is a nearest one, and a scale or None for each dimension.
+
+    Raises RuntimeError for sizes that do not fit.
+    """
     align_corners, scales = _corners_and_scales(kind, how)
     check_input(t, output_size, len(scales), f"upsample_{kind}")
     out = empty_as(t, (*t.shape[:2], *output_size))
@@ -211,6 +229,7 @@ def resample(kind: str, t: Tensor, output_size: Sequence[int], *how: Any) -> Any
         for dim, (m, scale) in enumerate(zip(output_size, scales), 2):
             x = x.take(nearest_positions(x.shape[dim], m, scale, kind == "exact"), dim)
     elif t.dtype is dt.uint8 and len(scales) == 2:
+        # along rows first, then along columns, as the real one does: every pass rounds to bytes
         for dim, m, scale in zip((3, 2), reversed(output_size), reversed(scales)):
             if m != x.shape[dim]:
                 x = mixed_bytes(
@@ -223,6 +242,7 @@ def resample(kind: str, t: Tensor, output_size: Sequence[int], *how: Any) -> Any
             if kind in FILTERS and m == x.shape[dim] and _step(m, m, align_corners, scale) == 1:
                 continue
             positions, weights = taps(kind, x.shape[dim], m, align_corners, scale, compute)
+            # weights (m, 1, ...) broadcast along the dimensions behind `dim`; one term for each tap
             across = [-1] + [1] * (x.ndim - dim - 1)
             x = sum(
                 x.take(at, dim) * weight.reshape(across) for at, weight in zip(positions, weights)
@@ -236,8 +256,8 @@ def resample(kind: str, t: Tensor, output_size: Sequence[int], *how: Any) -> Any
 def resample_backward(
     kind: str, grad_output: Tensor, output_size: Sequence[int], input_size: Sequence[int], *how: Any
 ) -> Any:
-    """The adjoint of `resample`: from the gradient of its result, that of an input of `input_size`.
-    Raises RuntimeError.
+    """The adjoint of `resample`: the gradient of an input of `input_size`, from that of the result.
+    Raises RuntimeError for sizes that do not fit.
     """
     align_corners, scales = _corners_and_scales(kind, how)
     check_gradient(grad_output, output_size, input_size, len(scales))
@@ -258,7 +278,7 @@ def _corners_and_scales(kind: str, how: Sequence[Any]) -> tuple[bool, Sequence[f
 def matrix(
     kind: str, n: int, m: int, align_corners: bool, scale: float | None, compute: Any
 ) -> Any:
-    """The weights (m, n) with which `m` positions are made of `n`."""
+    """The matrix (m, n) of the filter `kind`: row i holds the weights of output i."""
     total = np.zeros((m, n), compute)
     for at, weight in zip(*taps(kind, n, m, align_corners, scale, compute)):
         np.add.at(total, (np.arange(m), at), weight)
@@ -268,8 +288,9 @@ def matrix(
 def taps(
     kind: str, n: int, m: int, align_corners: bool, scale: float | None, compute: Any
 ) -> tuple[list[Any], list[Any]]:
-    """The same, without the zeros: arrays of `m` positions, and arrays of the weights that they
-    have.
+    """The matrix of the filter without its zeros: (positions, weights), two lists of arrays (m), as
+    long as the number of inputs that an output reads. Output i is the sum of
+    weights[j][i] * input[positions[j][i]] over j.
     """
     if kind in ("nearest", "exact"):
         return [nearest_positions(n, m, scale, kind == "exact")], [np.ones(m, compute)]
@@ -291,8 +312,8 @@ def taps(
 def _antialiased(
     kind: str, n: int, m: int, step: float, compute: Any
 ) -> tuple[list[Any], list[Any]]:
-    """The taps of a filter that is stretched to `step` when that is more than 1; the weights add up
-    to 1.
+    """The taps of a filter that is stretched by `step` when that is more than 1, that is, when the
+    image shrinks; the weights of an output add up to 1.
     """
     shape, reach = FILTERS[kind]
     stretch = max(step, 1.0)
@@ -300,21 +321,25 @@ def _antialiased(
     center = step * (np.arange(m) + 0.5)
     start = np.maximum((center - support + 0.5).astype(np.int64), 0)
     count = np.minimum((center + support + 0.5).astype(np.int64), n) - start
+    # (taps, m): outputs read `count` inputs from `start` on, so some use fewer taps than there are
     offset = np.arange(count.max())[:, None]
     weights = np.where(offset < count, shape((start + offset - center + 0.5) / stretch), 0)
     total = weights.sum(0)
     weights = weights / np.where(total == 0, 1, total)
-    # what has no weight reads something that has
+    # a tap without weight has to read some input all the same
     positions = np.where(offset < count, start + offset, start)
     return list(positions), list(weights.astype(compute))
 
 
 def _triangle(x: Array) -> Any:
+    """1 - |x| between -1 and 1, else 0: the weights of linear interpolation."""
     return np.maximum(1 - np.abs(x), 0)
 
 
 def _keys(x: Array, a: float) -> Any:
-    """The cubic convolution of R. Keys (1981), which passes through the points."""
+    """The cubic convolution of R. Keys (1981): 1 at 0, and 0 at all other integers, so the result
+    passes through the points. `a` is the derivative at 1.
+    """
     x = np.abs(x)
     inner = ((a + 2) * x - (a + 3)) * x * x + 1
     outer = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
@@ -322,6 +347,7 @@ def _keys(x: Array, a: float) -> Any:
 
 
 def _lanczos(x: Array) -> Any:
+    """Lanczos' filter: sinc, damped by a wider sinc that ends at -3 and 3."""
     return np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)
 
 
@@ -334,11 +360,12 @@ FILTERS = {
 
 
 def _step(n: int, m: int, align_corners: bool, scale: float | None) -> float:
-    """How far apart in the input two neighbours of the output lie."""
+    """The distance in the input, in pixels, between two neighbours of the output."""
     if align_corners:
         return (n - 1) / (m - 1) if m > 1 else 0.0
     return 1 / scale if scale is not None and scale > 0 else n / m
 
 
 def _along(weights: Array, x: Array, dim: int) -> Any:
+    """`x` with its dimension `dim` multiplied from the left by the matrix `weights`."""
     return np.moveaxis(np.tensordot(weights, x, (1, dim)), 0, dim)

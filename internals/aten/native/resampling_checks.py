@@ -1,8 +1,8 @@
-"""Which sizes resampling takes (`upsample_{1,2,3}d_common_check` and `compute_output_size` in
-`aten/src/ATen/native/UpSample.h`).
+"""Checks of the sizes and dtypes of resampling (`upsample_{1,2,3}d_common_check` and
+`compute_output_size` in `aten/src/ATen/native/UpSample.h`).
 
-How the real one differs: a size that is not finite is a `value cannot be converted`, from deeper
-down.
+How the real one differs: a scale factor that is not finite raises the same error there, but where
+the size is converted to an integer.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def check_input(t: Tensor, output_size: Sequence[int], dims: int, kernel: str) -> None:
-    """Raises RuntimeError for sizes that cannot be, NotImplementedError, naming `kernel`, for a
-    dtype that has none.
+    """Raises RuntimeError unless `t` is (N, C, ...) with `dims` more sizes, all of them positive,
+    and NotImplementedError, naming `kernel`, unless the dtype is a floating one or uint8.
     """
     _check_sizes(t.shape, output_size, dims)
     if t.shape[1] == 0:
@@ -37,7 +37,9 @@ def check_input(t: Tensor, output_size: Sequence[int], dims: int, kernel: str) -
 def check_gradient(
     grad: Tensor, output_size: Sequence[int], input_size: Sequence[int], dims: int
 ) -> None:
-    """Raises RuntimeError unless `grad` may be that of a result of `output_size`."""
+    """Raises RuntimeError unless `grad` is (N, C, *output_size), for an input of `input_size`
+    (N, C, ...).
+    """
     _check_sizes(input_size, output_size, dims)
     expected = [*input_size[:2], *output_size]
     if dims == 1:
@@ -58,8 +60,10 @@ def check_gradient(
 def sizes_and_scales(
     t: Tensor, output_size: Any, scale_factors: Any, dims: int
 ) -> tuple[list[int], list[float | None]]:
-    """The output size that the `.vec` overloads, which `interpolate` calls, are asked for, or scale
-    factors and the size they make.
+    """(sizes, scales) of a resampling of `t`, for the `.vec` overloads, which `interpolate` calls.
+
+    Either `output_size` is given, and the scales are None, or `scale_factors`, and the sizes are
+    those of `t` times them, rounded down. Raises RuntimeError for both or neither.
     """
     if (output_size is None) == (scale_factors is None):
         raise RuntimeError("Must specify exactly one of output_size and scale_factors")
@@ -78,6 +82,9 @@ def sizes_and_scales(
 
 
 def _check_sizes(input_size: Sequence[int], output_size: Sequence[int], dims: int) -> None:
+    """Raises RuntimeError unless the input is (N, C, ...) with `dims` more sizes, the output has
+    `dims` sizes, and all of them are positive.
+    """
     if len(output_size) != dims:
         raise RuntimeError(
             f"It is expected output_size equals to {dims}, but got size {len(output_size)}"

@@ -4,9 +4,13 @@
 Of equal elements the last one counts. NaN beats everything: from the first NaN on the values are
 NaN, and the indices name the latest one.
 
-The index of the record at i is that of the last element that was at least as large as all before
-it. So mark the records, write their places where they are, 0 elsewhere, and take the running
-maximum of that.
+A record is an element that is at least as large as all before it (or as small). The index at i is
+that of the last record up to i. So records are marked with their own index, other elements with 0,
+and the running maximum of these marks is the result:
+
+    elements  3 1 3 2 5
+    marks     0 0 2 0 4
+    indices   0 0 2 2 4
 
 How the real one differs: one loop carries value and index along.
 """
@@ -30,8 +34,8 @@ if TYPE_CHECKING:
 
 
 def cummax(self: Tensor, dim: int, out: Sequence[Tensor] | None = None) -> Any:
-    """The largest elements so far along `dim`, and their indices. Without elements, `dim` may be
-    any number.
+    """(values, indices): the largest elements so far along `dim`, and their positions. Where there
+    are no elements, `dim` is not checked.
     """
     return (return_types.cummax if out is None else return_types.cummax_out)(
         *_run("cummax", np.maximum, self, dim, out)
@@ -39,13 +43,16 @@ def cummax(self: Tensor, dim: int, out: Sequence[Tensor] | None = None) -> Any:
 
 
 def cummin(self: Tensor, dim: int, out: Sequence[Tensor] | None = None) -> Any:
-    """The smallest elements so far along `dim`, and their indices."""
+    """(values, indices): the smallest elements so far along `dim`, and their positions."""
     return (return_types.cummin if out is None else return_types.cummin_out)(
         *_run("cummin", np.minimum, self, dim, out)
     )
 
 
 def _run(name: str, loop: Any, self: Any, dim: int, out: Any) -> tuple[Any, Any]:
+    """(values, indices) for np.maximum or np.minimum as `loop`. Raises NotImplementedError for
+    complex numbers.
+    """
     out_values, out_indices = out or (None, None)
     values = set_output(self.shape, self.dtype, out_values, device=self.device)
     indices = set_output(self.shape, dt.int64, out_indices, device=self.device)
@@ -67,7 +74,8 @@ def _run(name: str, loop: Any, self: Any, dim: int, out: Any) -> tuple[Any, Any]
     is_record = a == best
     if a.dtype.kind == "f":
         is_record |= np.isnan(a)
-    places = np.arange(self.shape[d]).reshape([-1 if i == d else 1 for i in range(a.ndim)])
-    array(indices)[...] = np.maximum.accumulate(np.where(is_record, places, 0), d)
+    # (1, ..., n, ..., 1): broadcasts along the other dimensions
+    positions = np.arange(self.shape[d]).reshape([-1 if i == d else 1 for i in range(a.ndim)])
+    array(indices)[...] = np.maximum.accumulate(np.where(is_record, positions, 0), d)
     array(values)[...] = best
     return values, indices

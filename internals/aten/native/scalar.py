@@ -1,8 +1,9 @@
-"""Kernels of operators that do one thing to each element and have nothing to check: `scalar.sin`.
+"""Kernels of operators that apply one formula to each element and have nothing to check, as `sin`.
 
-`native_functions` names them, and they are what the table says (`scalar_functions/table.py`): a
-kernel is made when it is first asked for. Integers become the default dtype first, unless the
-formula is for them, too. A formula that is written for real numbers refuses complex ones.
+The table of formulas (`scalar_functions/table.py`) defines them, and `native_functions` names them
+as attributes of this module: `scalar.sin`. Each kernel is made when it is first asked for. Integers
+become the default dtype first, unless the formula is for integers, too. A formula that is written
+for real numbers refuses complex ones.
 
 How the real one differs: `CREATE_UNARY_TORCH_IMPL_FUNC(sin_out, sin_stub)`, a macro in
 `aten/src/ATen/native/UnaryOps.cpp`, does this for every such operator.
@@ -27,12 +28,16 @@ if TYPE_CHECKING:
 
 
 def _kernel(name: str) -> Callable[..., Any]:
+    """The kernel for an entry of the table. Its arguments are the operands, then the numbers of the
+    formula, then `out`. Raises KeyError for a name that is not in the table.
+    """
     entry = get(name)
     loop, numbers = entry.loop, entry.numbers
     operands = loop.nin if isinstance(loop, np.ufunc) else len(entry.operands) or 1
     promote = "float" if entry.dtypes == "f" else "common"
     is_real = entry.own_loop is None
 
+    # one operand and no numbers: the fast path
     def run_unary(self: Tensor, out: Tensor | None = None) -> Any:
         if is_real and self._geometry.dtype.category == COMPLEX:
             raise not_implemented(f"{name}_cpu", self.dtype)
@@ -49,6 +54,9 @@ def _kernel(name: str) -> Callable[..., Any]:
 
 
 def __getattr__(name: str) -> Any:
+    """Python calls this for an attribute that the module lacks: the kernel is made, and kept as an
+    attribute, so that this happens once.
+    """
     try:
         kernel = _kernel(name)
     except KeyError:

@@ -2,12 +2,12 @@
 `logcumsumexp`).
 
 Element i of the result is the sum of elements 0...i. Integers and bools give int64; `dtype=`
-converts the elements first. Floats are added up in the next wider type and every partial result
-rounded.
+converts the elements first. Floats are added up in the next wider dtype, as PyTorch's loop does,
+and every partial result is rounded.
 
 Large tensors are left to machine code (`aten/compiled/scans.py`).
 
-How the real one differs: only in that its loop is C++.
+How the real one differs: it has one loop for tensors of any size, which runs over rows in threads.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.core.tensor_impl import Array
 
+# the dtype of the running sum or product; others have none that is wider
 _WIDER = {dt.float16: np.float32, dt.float32: np.float64, dt.complex64: np.complex128}
 
 
 def logcumsumexp(self: Tensor, dim: int, out: Tensor | None = None) -> Any:
-    """log Σ exp of the elements so far along `dim`, without overflow. Raises NotImplementedError
-    for integers and bools.
+    """log Σ exp(x) over the elements so far along `dim`, without overflow. Raises
+    NotImplementedError for integers and bools.
     """
     d = wrap_dim(dim, self.dim())
     if out is not None and out.dtype is not self.dtype:
@@ -64,7 +65,9 @@ def logcumsumexp(self: Tensor, dim: int, out: Tensor | None = None) -> Any:
 def _scan(
     name: str, loop: Any, self: Any, dim: int, dtype: dtype | None = None, out: Any = None
 ) -> Any:
-    """Raises IndexError, and NotImplementedError for a result of bools."""
+    """The results of the ufunc `loop` over the elements so far along `dim`. Raises IndexError for a
+    dimension out of range, NotImplementedError for a result of bools.
+    """
     d = wrap_dim(dim, self.dim())
     if out is self and dtype not in (None, self.dtype):
         names = TYPE_META_NAME[self.dtype], TYPE_META_NAME[dtype]
@@ -72,8 +75,8 @@ def _scan(
             f"Bad in-place call: input tensor dtype {names[0]} and output tensor dtype {names[1]} "
             "should match"
         )
-    integral = dt.int64 if self.dtype.category < FLOATING else self.dtype
-    result = dtype or (out.dtype if out is not None else integral)
+    default = dt.int64 if self.dtype.category < FLOATING else self.dtype
+    result = dtype or (out.dtype if out is not None else default)
     target = set_output(self.shape, result, out, device=self.device)
     if result is dt.bool_ and self.dim() and target.numel():
         raise not_implemented(f"{name}_out_cpu", result)
@@ -82,7 +85,7 @@ def _scan(
     if target.numel() >= settings.least and _compiled(loop, self, d, target):
         return target
     a = cast(self, result)
-    if a.ndim:
+    if a.ndim:  # of a 0-d tensor the only element is the result
         a = quietly(loop.accumulate, a, d, _WIDER.get(result, result.np))
     array(target)[...] = a
     return target
@@ -95,9 +98,10 @@ cumprod = partial(_scan, "cumprod", np.multiply)
 
 
 def _log_sums_of_complex(a: Array, dim: int) -> Any:
+    """logcumsumexp along `dim` of complex128, slice by slice, as numpy has no such ufunc."""
     rows = np.moveaxis(a, dim, 0)
     sums = np.empty_like(rows)
-    so_far: Any = -np.inf + 0j
+    so_far: Any = -np.inf + 0j  # log(0)
     for i, x in enumerate(rows):
         complex_logaddexp(x, so_far, sums[i, ...])
         so_far = sums[i]
@@ -105,15 +109,18 @@ def _log_sums_of_complex(a: Array, dim: int) -> Any:
 
 
 def _compiled(loop: Callable[..., Any], self: Tensor, d: int, target: Tensor) -> bool:
-    """Whether machine code filled `target`."""
+    """Fill `target` by machine code. Returns False where numpy has to do it: few elements, other
+    dtypes, operands that are not contiguous.
+    """
     from internals.aten.compiled.reductions import adds_up
     from internals.aten.compiled.scans import THRESHOLD, scan
 
     if not use_compiled(target.numel(), THRESHOLD) or not adds_up(self.dtype, target.dtype):
         return False
-    apart = target is self or target._storage is not self._storage
+    # in place is fine, as each element is read before it is written; a partial overlap is not
+    safe = target is self or target._storage is not self._storage
     return (
-        apart
+        safe
         and self.is_contiguous()
         and target.is_contiguous()
         and scan(self, target, d, loop is np.multiply)

@@ -8,10 +8,11 @@
     scatter       out[i][index[i][j]] = src[i][j]
     index_select  out[i][j]          = self[i][index[j]]
 
-Unlike advanced indexing none of them takes negative indices.
+`scatter_add` and `index_add` add to the elements instead of replacing them. Unlike advanced
+indexing, none of these functions takes negative indices.
 
-How the real one differs: `scatter` with repeated indices is undefined there (threads race); here
-the last one wins.
+How the real one differs: the result of `scatter` with repeated indices is undefined there (threads
+race); here the last value stays.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ REDUCE_WARNING = (
 def gather(
     self: Tensor, dim: int, index: Tensor, sparse_grad: bool = False, out: Tensor | None = None
 ) -> Any:
-    """An element of `self` for every element of `index`, which says where along `dim` it stands.
-    Has the shape of `index`.
+    """An element of `self` for every element of `index`, which is its position along `dim`. The
+    result has the shape of `index`. Raises RuntimeError for shapes that do not fit and positions
+    out of range.
     """
     d = wrap_dim(dim, self.dim())
     if index.numel():
@@ -73,6 +75,7 @@ def gather(
     if index._geometry.stored:
         positions = np.atleast_1d(snapshot(index))
         check_positions(positions, d, sizes_of(self)[d])
+        # `index` may be smaller than `self` in other dimensions; numpy wants them alike
         source = cropped(np.atleast_1d(array(self)), positions.shape, d)
         array(out)[...] = np.take_along_axis(source, positions, d).reshape(out.shape)
         return out
@@ -98,7 +101,9 @@ def scatter_value(
 def scatter_reduce(
     self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, out: Tensor | None = None
 ) -> Any:
-    """`scatter` that adds to ("add") or multiplies ("multiply") what is there."""
+    """`scatter_src` that adds to ("add") or multiplies ("multiply") the elements of `self`. Warns:
+    it is deprecated.
+    """
     warn_once(REDUCE_WARNING)
     return _scatter(self, dim, index, src, out, reduce)
 
@@ -106,7 +111,9 @@ def scatter_reduce(
 def scatter_value_reduce(
     self: Tensor, dim: int, index: Tensor, value: Scalar, reduce: str, out: Tensor | None = None
 ) -> Any:
-    """`scatter` of a number that is added to or multiplied with what is there."""
+    """`scatter_value` that adds ("add") the number to the elements of `self`, or multiplies them
+    ("multiply").
+    """
     return _scatter(self, dim, index, value, out, reduce)
 
 
@@ -120,7 +127,9 @@ def scatter_add(
 
 
 def index_select(self: Tensor, dim: int, index: Tensor, out: Tensor | None = None) -> Any:
-    """The slices of `self` at the positions `index` (0-d or 1-d) along `dim`."""
+    """The slices of `self` at the positions `index` (0-d or 1-d) along `dim`, whose size becomes
+    that of `index`. Raises IndexError or RuntimeError for positions out of range, as PyTorch does.
+    """
     d = wrap_dim(dim, self.dim())
     if index.dim() > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
@@ -141,6 +150,7 @@ def index_select(self: Tensor, dim: int, index: Tensor, out: Tensor | None = Non
         out = set_output(sizes if self.dim() else (), self.dtype, out, device=self.device)
         return on_device("scatter_gather.index_select", out, self, d, index)
     source = np.atleast_1d(array(self))
+    # the index's size in the place of the dimension's
     sizes = source.shape[:d] + (index.shape or (1,)) + source.shape[d + 1 :]
     if prod(sizes) >= settings.least and source.size:
         out = set_output(sizes if self.dim() else (), self.dtype, out)
@@ -170,6 +180,7 @@ def index_add(
     along `dim`.
     """
     d = check_index_add(self, dim, index, source)
+    # machine code answers True (done), False (not for it), or None: an index is out of range
     target, done = copy_of(self, out), False
     factor = checked(alpha, self.dtype)
     if target.device is not CPU:
@@ -191,6 +202,7 @@ def index_add(
     if alpha != 1:
         addend = np.multiply(addend, factor)
     memory = np.atleast_1d(array(target))
+    # with `dim` in front, an index names a row of `memory`
     with np.errstate(all="ignore"):
         add_at(np.moveaxis(memory, d, 0), positions, np.moveaxis(addend, d, 0))
     return target
@@ -199,6 +211,9 @@ def index_add(
 def _scatter(
     self: Tensor, dim: int, index: Tensor, src: object, out: Tensor | None, reduce: str = ""
 ) -> Any:
+    """All scatter functions: `src` is a tensor or a number, `reduce` "add", "multiply" or "" to
+    replace elements.
+    """
     d = check_scatter(self, dim, index, src, reduce)
     values: Any = None if isinstance(src, TensorImpl) else checked(src, self.dtype)
     target = copy_of(self, out)
@@ -212,17 +227,20 @@ def _scatter(
         return target
     positions = np.atleast_1d(snapshot(index))
     check_positions(positions, d, sizes_of(self)[d])
+    # machine code saw a wrong index (None), but now all are right: another thread wrote to them
     if done is None:
         raise RuntimeError(
             f"an index was out of bounds for dimension {d}, and was then written to by another "
             "thread"
         )
     if isinstance(src, TensorImpl):
+        # `src` may be larger than `index`: its beginning is used
         values = np.atleast_1d(array(src))[tuple(slice(n) for n in positions.shape)]
     memory = np.atleast_1d(array(target))
     view = cropped(memory, positions.shape, d)
     if reduce:
         with np.errstate(all="ignore"):
+            # `at` handles repeated positions, which `view[...] += values` would count once
             REDUCTIONS[reduce].at(view, along(positions, d), values)
     else:
         view[along(positions, d)] = values
@@ -230,7 +248,7 @@ def _scatter(
 
 
 def compiled() -> Any:
-    """The same as machine code, for large tensors."""
+    """The module of machine code for large tensors, imported when it is first needed."""
     from internals.aten.compiled import gathering
 
     return gathering
@@ -265,28 +283,29 @@ def cropped(a: Array, shape: Sequence[int], dim: int) -> Any:
 
 
 def along(positions: Array, dim: int) -> tuple[Any, ...]:
-    """The numpy key that takes `positions` along `dim`, and in every other dimension the place an
-    element stands at.
+    """The numpy index that has `positions` along `dim`, and in every other dimension the index of
+    the element itself: in two dimensions, along dim 1, ([[0], [1], ...], positions).
     """
     grid = np.ogrid[tuple(slice(n) for n in positions.shape)]
     return tuple(positions if d == dim else g for d, g in enumerate(grid))
 
 
 def _check_index_dtype(op: str, index: Tensor) -> None:
+    """Raises RuntimeError unless `index` is int32 or int64."""
     if index.dtype not in (dt.int64, dt.int32):
         raise RuntimeError(f"{op}(): Expected dtype int32/int64 for index")
 
 
 def check_positions(positions: Array, dim: int, n: int) -> None:
-    """Raises RuntimeError for the first position that is not among `n`."""
+    """Raises RuntimeError, which names the first wrong position, unless all are in 0 .. n - 1."""
     wrong = positions[(positions < 0) | (positions >= n)]
     if wrong.size:
         raise RuntimeError(f"index {wrong[0]} is out of bounds for dimension {dim} with size {n}")
 
 
 def check_scatter(self: Tensor, dim: int, index: Tensor, src: object, reduce: str) -> int:
-    """The dimension, counted from the front. `src` is a tensor or a number. Raises RuntimeError for
-    what does not fit.
+    """`dim`, counted from the front. `src` is a tensor or a number. Raises RuntimeError for shapes
+    or dtypes that do not fit, and for an unknown `reduce`.
     """
     d = wrap_dim(dim, self.dim())
     _check_scatter_shapes(self, d, index, src)
@@ -296,6 +315,9 @@ def check_scatter(self: Tensor, dim: int, index: Tensor, src: object, reduce: st
 
 
 def _check_scatter_shapes(self: Tensor, d: int, index: Tensor, src: object) -> None:
+    """Raises RuntimeError unless `index` is no larger than `self`, except in dimension `d`, and no
+    larger than `src`. An empty index passes.
+    """
     if not index.numel():
         return
     _check_index_dtype("scatter", index)
@@ -324,8 +346,8 @@ def _check_scatter_shapes(self: Tensor, d: int, index: Tensor, src: object) -> N
 def check_index_add(
     self: Tensor, dim: int, index: Tensor, source: Tensor, op: str = "index_add_"
 ) -> int:
-    """The dimension, counted from the front. Raises IndexError or RuntimeError for an index or a
-    source that does not fit.
+    """`dim`, counted from the front. Raises IndexError or RuntimeError unless `index` is a vector
+    (n) and `source` has the shape of `self`, but n in dimension `dim`.
     """
     d = wrap_dim(dim, self.dim())
     if index.dim() > 1:

@@ -1,13 +1,13 @@
-"""Writing several values to one place by sum, product, mean or extremum: `scatter_reduce`,
+"""Reducing several values to one position by sum, product, mean or extremum: `scatter_reduce`,
 `index_reduce` (`TensorAdvancedIndexing.cpp`).
 
-Both name a place for every value as `scatter` and `index_add` do; what differs is how that is said,
-not what happens there. `reduce_at` does it: with `include_self` what was there counts as one more
-value, without it the places that get something begin at the identity of the reduction (0, 1, the
-largest or the smallest value there is). Places that get nothing keep theirs.
+They name a position for every value in different ways, as `scatter` and `index_add` do; `reduce_at`
+does the work for both. With `include_self` the element of `self` counts as one more value. Without
+it the positions that get values begin at the identity of the reduction (0, 1, the largest or the
+smallest value of the dtype). Positions that get no value keep their element.
 
-How the real one differs: a loop for each reduction; `scatter_reduce` of whole rows sorts the index
-first and runs over threads.
+How the real one differs: it has a loop for each reduction; `scatter_reduce` of whole rows sorts the
+index first and runs over threads.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def scatter_reduce(
     include_self: bool = True,
     out: Tensor | None = None,
 ) -> Any:
-    """A copy of `self` where the elements of `src` that go to one position along `dim` are reduced.
+    """A copy of `self` where the elements of `src` that have the same position are reduced to one;
+    `index` holds the position of each along `dim`.
 
     `reduce` is sum, prod, mean, amax or amin. Raises RuntimeError for another, and as `scatter`
     does; NotImplementedError for the extrema of complex numbers and the mean of bools. The mean of
@@ -84,8 +85,8 @@ def index_reduce(
     include_self: bool = True,
     out: Tensor | None = None,
 ) -> Any:
-    """A copy of `self` where the slices of `source` that go to one position along `dim` are
-    reduced.
+    """A copy of `self` where the slices of `source` that have the same position along `dim` are
+    reduced to one; `index` holds the position of each.
 
     `reduce` is prod, mean, amax or amin. Raises RuntimeError or IndexError as `index_add` does,
     NotImplementedError for some bools and complex numbers: in a vector, without `include_self`, or
@@ -113,25 +114,27 @@ def index_reduce(
 
 
 def reduce_at(
-    memory: Array, places: Sequence[Array], values: Array, reduce: str, include_self: bool
+    memory: Array, positions: Sequence[Array], values: Array, reduce: str, include_self: bool
 ) -> None:
-    """Reduce `values` into `memory[places]`, in the order in which the places are named, repeats
-    included.
+    """Reduce `values` into `memory[positions]`, in the order of the positions, which may repeat.
+    `positions` is a numpy index, an array for each of the first dimensions.
     """
     with np.errstate(all="ignore"):
         if not include_self:
-            memory[places] = _identity(reduce, memory.dtype)
-        LOOPS[reduce].at(memory, places, values)
+            memory[positions] = _identity(reduce, memory.dtype)
+        LOOPS[reduce].at(memory, positions, values)
         if reduce != "mean":
             return
+        # a mean is the sum, divided by the number of values at each position
         counts = np.zeros(memory.shape, np.int64)
-        np.add.at(counts, places, 1)
+        np.add.at(counts, positions, 1)
         counts = np.maximum(counts + include_self, 1)
         divide = np.floor_divide if memory.dtype.kind in "iu" else np.true_divide
         memory[...] = divide(memory, counts).astype(memory.dtype)
 
 
 def _check_index_dtype(self: Tensor, reduce: str, include_self: bool) -> None:
+    """Raises NotImplementedError for bools and complex numbers where PyTorch has no kernel."""
     if self.dtype.category in (dt.INTEGRAL, dt.FLOATING):
         return
     if self.dim() <= 1:
@@ -144,18 +147,21 @@ def _check_index_dtype(self: Tensor, reduce: str, include_self: bool) -> None:
         )
 
 
-def _identity(reduce: str, kind: Any) -> Any:
-    """The value that changes nothing when it is reduced with something else."""
+def _identity(reduce: str, d: Any) -> Any:
+    """The value of a numpy dtype that changes nothing when it is reduced with another one."""
     if reduce not in ("amax", "amin"):
         return 1 if reduce == "prod" else 0
-    if kind.kind == "f":
+    if d.kind == "f":
         return -np.inf if reduce == "amax" else np.inf
-    if kind.kind == "b":
+    if d.kind == "b":
         return reduce == "amin"
-    return np.iinfo(kind).min if reduce == "amax" else np.iinfo(kind).max
+    return np.iinfo(d).min if reduce == "amax" else np.iinfo(d).max
 
 
 def _is_reducible(self: Tensor, reduce: str) -> bool:
+    """Whether the reduction has a meaning for the dtype: complex numbers have no order, and bools
+    no mean.
+    """
     if reduce in ("amax", "amin"):
         return not self.dtype.is_complex
     return reduce != "mean" or self.dtype is not dt.bool_

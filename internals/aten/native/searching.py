@@ -1,10 +1,11 @@
-"""Where values would be put in among ordered boundaries (`aten/src/ATen/native/Bucketization.cpp`).
+"""The positions of values among sorted boundaries: `searchsorted` and `bucketize`
+(`aten/src/ATen/native/Bucketization.cpp`).
 
-A binary search for every value at once: all have an interval in which their place must be, and in
-every round look at its middle and drop half of it. Boundaries are one row for all values, or as
-many rows as values have. NaN goes to the end.
+A binary search runs for all values at once. Each value has an interval in which its position must
+be; every round compares it with the middle of the interval and drops one half. There is one row of
+boundaries for all values, or one for each row of values. NaN goes to the end.
 
-How the real one differs: one value after the other, over several threads.
+How the real one differs: it searches for one value after the other, in several threads.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ def searchsorted_Tensor(
     sorter: Tensor | None = None,
     out: Tensor | None = None,
 ) -> Any:
-    """For every value in `self` the first place in its row of `sorted_sequence` where the row stays
-    in order.
+    """For every value in `self` the first position in its row of `sorted_sequence` where it could
+    be inserted with the row still sorted.
 
-    With `right` (or side="right") the last such place: behind what equals it. `sorter` puts rows
-    that are not sorted in order. Raises RuntimeError when the rows do not fit, NotImplementedError
-    for bools and complex numbers.
+    With `right` (or side="right") the last such position, behind equal elements. `sorter` holds the
+    indices that sort rows which are not sorted. Raises RuntimeError when the rows do not fit,
+    NotImplementedError for bools and complex numbers.
     """
     sizes = tuple(self.shape) if isinstance(self, TensorImpl) else ()
     _check_side(side, right)
@@ -59,6 +60,7 @@ def searchsorted_Tensor(
         return target
     common = result_type([sorted_sequence, self])
     check_dtype("searchsorted_out_cpu", common, dt.INTEGRAL, dt.FLOATING)
+    # (rows, n) boundaries and (rows, m) values, of one dtype
     rows = prod(sorted_sequence.shape[:-1])
     n = sorted_sequence.shape[-1]
     values = (
@@ -69,7 +71,7 @@ def searchsorted_Tensor(
     boundaries = array(sorted_sequence).astype(common.np).reshape(rows, n)
     if order is not None:
         boundaries = np.take_along_axis(boundaries, order.reshape(rows, n), -1)
-    array(target)[...] = _places(boundaries, values, right or side == "right").reshape(sizes)
+    array(target)[...] = _positions(boundaries, values, right or side == "right").reshape(sizes)
     return target
 
 
@@ -82,7 +84,7 @@ def searchsorted_Scalar(
     sorter: Tensor | None = None,
     out: Tensor | None = None,
 ) -> Any:
-    """The place of one number."""
+    """`searchsorted_Tensor` for a number: a 0-d tensor."""
     return searchsorted_Tensor(sorted_sequence, self, out_int32, right, side, sorter, out)
 
 
@@ -93,9 +95,10 @@ def bucketize_Tensor(
     right: bool = False,
     out: Tensor | None = None,
 ) -> Any:
-    """For every value the number of the interval between `boundaries`, one row, in which it lies.
+    """For every value the number of the interval in which it lies: 0 up to the first of
+    `boundaries` (n), n behind the last.
 
-    An interval ends with its right boundary; with `right` it begins with its left one. Raises
+    An interval includes its right boundary; with `right` its left one instead. Raises
     RuntimeError for more than one row.
     """
     if boundaries.dim() != 1:
@@ -108,17 +111,19 @@ def bucketize_Tensor(
 def bucketize_Scalar(
     self: Scalar, boundaries: Tensor, out_int32: bool = False, right: bool = False
 ) -> Any:
-    """The interval of one number."""
+    """`bucketize_Tensor` for a number: a 0-d tensor."""
     return bucketize_Tensor(self, boundaries, out_int32, right)
 
 
-def _places(boundaries: Array, values: Array, right: bool) -> Any:
-    """The places of (rows, m) values in (rows, n) boundaries."""
+def _positions(boundaries: Array, values: Array, right: bool) -> Any:
+    """The positions, 0 ... n, of (rows, m) values in (rows, n) boundaries."""
+    # positions are in first ... last; bit_length(n) halvings leave one of the n + 1
     n = boundaries.shape[1]
     first, last = np.zeros(values.shape, np.int64), np.full(values.shape, n)
     for _ in range(n.bit_length()):
         middle = (first + last) // 2
         found = np.take_along_axis(boundaries, np.minimum(middle, n - 1), -1)
+        # a search that is done (first == last) must stay where it is
         is_here_or_before = (found > values if right else found >= values) | (first == last)
         first = np.where(is_here_or_before, first, middle + 1)
         last = np.where(is_here_or_before, middle, last)
@@ -126,6 +131,7 @@ def _places(boundaries: Array, values: Array, right: bool) -> Any:
 
 
 def _check_side(side: str | None, right: bool) -> None:
+    """Raises RuntimeError for an unknown side, and for "left" with `right`."""
     if side not in (None, "left", "right"):
         raise RuntimeError(
             f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}"
@@ -138,6 +144,9 @@ def _check_side(side: str | None, right: bool) -> None:
 
 
 def _checked_sorter(boundaries: Tensor, sorter: Tensor) -> Any:
+    """`sorter` as an array. Raises RuntimeError unless it is int64, has the sizes of the
+    boundaries, and its indices are in range.
+    """
     if tuple(sorter.shape) != tuple(boundaries.shape):
         raise RuntimeError(
             "torch.searchsorted(): boundary and sorter must have the same size, but got boundary "
@@ -155,6 +164,7 @@ def _checked_sorter(boundaries: Tensor, sorter: Tensor) -> Any:
 
 
 def _check_sizes(boundaries: tuple[int, ...], values: tuple[int, ...]) -> None:
+    """Raises RuntimeError unless there is one row of boundaries, or one for each row of values."""
     if not values and len(boundaries) != 1:
         raise RuntimeError(
             "torch.searchsorted(): input value can be a scalar only when boundaries tensor "

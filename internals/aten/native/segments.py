@@ -1,11 +1,13 @@
-"""One result for each segment of a dimension (`aten/src/ATen/native/SegmentReduce.cpp`).
+"""Reductions of segments of a dimension, one result for each
+(`aten/src/ATen/native/SegmentReduce.cpp`).
 
-Segments lie one behind the other, and `lengths` says how long each is, or `offsets` where each
-begins and the last one ends. Both may have leading dimensions, those of `data` before `axis`: then
-every row is cut in its own way.
+Segments lie one behind the other. Either `lengths` has the length of each, or `offsets` the
+position where each begins and, at last, where the last one ends: lengths 2, 0, 3 are offsets 0, 2,
+2, 5. Both may have leading dimensions, those of `data` before `axis`: then every row has segments
+of its own.
 
-How the real one differs: `unsafe=True` leaves out all checks; lengths that do not fit then read
-other memory. Here they are looked at in any case.
+How the real one differs: `unsafe=True` omits all checks, and lengths that do not fit read other
+memory. Here those that guard memory are made in any case.
 """
 
 from __future__ import annotations
@@ -42,11 +44,11 @@ def segment_reduce(
     unsafe: bool,
     initial: Scalar | None,
 ) -> Any:
-    """The "sum", "mean", "prod", "max" or "min" of each segment along `axis`, beginning with
+    """The "sum", "mean", "prod", "max" or "min" of each segment along `axis`, which starts from
     `initial`.
 
-    A segment without elements gives `initial`, or what the reduction begins with; the mean of
-    nothing is NaN. Raises RuntimeError for another reduction, without `lengths` and `offsets`, and
+    A segment without elements gives `initial`, or without that the identity of the reduction; for a
+    mean NaN. Raises RuntimeError for another reduction, without `lengths` and `offsets`, and
     where these do not fit.
     """
     axis = wrap_dim(axis, data.dim())
@@ -59,6 +61,7 @@ def segment_reduce(
     if bounds.shape[1] < 1:
         sizes = [*data.shape[:axis], -1, *data.shape[axis + 1 :]]
         raise RuntimeError(f"Trying to create tensor with negative dimension -1: {sizes}")
+    # (rows, axis, inner): the dimensions before `axis` as one, and those behind it
     rows, inner = bounds.shape[0], prod(data.shape[axis + 1 :])
     result = np.empty((rows, bounds.shape[1] - 1, inner), _wide(data))
     x = (
@@ -67,6 +70,7 @@ def segment_reduce(
         else np.empty((rows, data.shape[axis], inner), result.dtype)
     )
     with np.errstate(all="ignore"):
+        # x[row, first:last] is (elements of the segment, inner); the result is (inner)
         for row, segment, first, last in _segments(bounds):
             value = _REDUCE[reduce].reduce(
                 x[row, first:last].astype(result.dtype), axis=0, initial=start
@@ -95,8 +99,8 @@ def _segment_reduce_backward(
     axis: int,
     initial: Scalar | None,
 ) -> Any:
-    """Each segment's gradient at its elements: in parts for a mean, and shared by all that are the
-    largest or smallest.
+    """The gradient of `data`: each segment's gradient times the derivative of its result with
+    respect to each of its elements. Several equal extrema share it in equal parts.
     """
     axis = wrap_dim(axis, data.dim())
     reduce = _known(reduce)
@@ -120,14 +124,16 @@ def _segment_reduce_backward(
 
 
 def _share(reduce: str, x: Array, y: Array, initial: object) -> Any:
-    """The derivative of `y`, what a segment's elements `x` were reduced to, with respect to each of
-    them.
+    """The derivative of `y` (inner), to which the elements `x` (n, inner) of a segment were
+    reduced, with respect to each of them.
     """
     if reduce == "sum":
         return np.ones_like(x)
     if reduce == "mean":
         return np.full_like(x, 1 / len(x))
     if reduce == "prod":
+        # the product of all others: of those before, times those after; no division, which 0
+        # forbids
         ones = np.ones_like(x[:1])
         before = np.cumprod(np.concatenate([ones, x[:-1]]), axis=0)
         after = np.cumprod(np.concatenate([ones, x[:0:-1]]), axis=0)[::-1]
@@ -137,6 +143,9 @@ def _share(reduce: str, x: Array, y: Array, initial: object) -> Any:
 
 
 def _known(reduce: str) -> str:
+    """The reduction's name in `_REDUCE`; amax and amin count as max and min. Raises RuntimeError
+    for others.
+    """
     reduce = _NAMES.get(reduce, reduce)
     if reduce not in _REDUCE:
         raise RuntimeError(
@@ -146,13 +155,16 @@ def _known(reduce: str) -> str:
 
 
 def _segments(bounds: Array) -> Iterator[tuple[int, int, int, int]]:
-    """The number of the row and of the segment, where it begins and where it ends."""
+    """(row, segment, begin, end) for each segment of each row."""
     for row, segment in np.ndindex(bounds.shape[0], bounds.shape[1] - 1):
         yield row, segment, int(bounds[row, segment]), int(bounds[row, segment + 1])
 
 
 def _bounds(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> Any:
-    """Where segments begin and end: a row for each row of `data` along `axis`."""
+    """The offsets of the segments, (rows, segments + 1): a row for each row of `data` along `axis`.
+
+    Raises RuntimeError unless they fit `data`, NotImplementedError unless int32 or int64.
+    """
     if lengths is None and offsets is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     name, given = ("lengths", lengths) if offsets is None else ("offsets", offsets)
@@ -175,6 +187,7 @@ def _bounds(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> A
     if name == "lengths":
         if (values < 0).any():
             raise RuntimeError("lengths contains negative value!")
+        # lengths to offsets: 0 and the running sums
         values = np.concatenate([np.zeros((rows, 1), np.int64), values.cumsum(1)], axis=1)
         if not unsafe and (values[:, -1] != size).any():
             raise RuntimeError(
@@ -191,4 +204,5 @@ def _bounds(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> A
 
 
 def _wide(t: Tensor) -> Any:
+    """The numpy dtype to compute in: float32 for half precision."""
     return np.float32 if t.dtype is dt.float16 else t.dtype.np

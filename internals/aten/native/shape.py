@@ -1,8 +1,11 @@
-"""Moving elements around: flip, roll, repeat, triangles
+"""Functions that move elements: flip, roll, repeat, triangles
 (`aten/src/ATen/native/TensorTransformations.cpp`, `TensorShape.cpp`).
 
+All results are copies. numpy does the moving, by slices and broadcasting; other devices have
+kernels of their own.
+
 How the real one differs: `repeat` unfolds a view of the result and copies into it; `tril` and
-`triu` run over threads by rows.
+`triu` run in threads, by rows.
 """
 
 from __future__ import annotations
@@ -31,8 +34,8 @@ if TYPE_CHECKING:
 
 
 def flip(self: Tensor, dims: Sequence[int]) -> Any:
-    """A copy with the order of some dimensions reversed. Raises RuntimeError for a repeated
-    dimension.
+    """A copy with the order of the elements reversed along `dims`. Raises RuntimeError for a
+    repeated dimension.
     """
     wrapped = [wrap_dim(d, self.dim()) for d in dims]
     for d in wrapped:
@@ -49,10 +52,10 @@ def flip(self: Tensor, dims: Sequence[int]) -> Any:
 
 
 def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
-    """A copy shifted along `dims`; what leaves at one end enters at the other. Without `dims` the
-    flattened elements roll.
+    """A copy shifted along `dims`; elements that leave at one end enter at the other. Without
+    `dims` the flattened elements roll.
 
-    Raises RuntimeError unless there is a shift for each.
+    Raises RuntimeError unless there is a shift for each of `dims`.
     """
     if not shifts:
         raise RuntimeError("`shifts` required")
@@ -72,20 +75,25 @@ def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
     by = [0] * a.ndim
     for d, shift in zip(wrapped, shifts):
         by[d] += shift
+    # each dimension is moved in one or two pieces; their combinations are blocks, each copied by
+    # one slice
     halves = [_rolled(n, k % n) for n, k in zip(a.shape, by)]
     for pieces in product(*halves):
-        target[tuple(to for to, _ in pieces)] = a[tuple(of for _, of in pieces)]
+        target[tuple(to for to, _ in pieces)] = a[tuple(origin for _, origin in pieces)]
     return out
 
 
 def _flipped_by_machine_code(out: Tensor, self: Tensor, dims: Sequence[int]) -> bool:
+    """Fill `out` by machine code; False where numpy has to do it."""
     from internals.aten.compiled.copying import copy_reversed
 
     return copy_reversed(out, self, dims)
 
 
 def _rolled(n: int, shift: int) -> list[tuple[slice, slice]]:
-    """Where a dimension of size n goes, in one piece or two, and where from."""
+    """(target, source) slices of a dimension of size n that is shifted by 0 <= shift < n: one pair,
+    or two if some elements enter at the other end.
+    """
     whole = [(slice(shift, n), slice(n - shift))]
     return [*whole, (slice(shift), slice(n - shift, n))] if shift else whole
 
@@ -106,24 +114,26 @@ def repeat(self: Tensor, repeats: Sequence[int]) -> Any:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {sizes}")
     out = empty_contiguous(sizes, self.dtype, self.device)
     if out._geometry.stored:
+        # the result as (r0, n0, r1, n1, ...), to which (1, n0, 1, n1, ...) broadcasts
         split = [x for n, r in zip(padded, repeats) for x in (r, n)]
         array(out).reshape(split)[...] = array(self).reshape([x for n in padded for x in (1, n)])
     return on_device("moving.repeat", out, self, padded, repeats)
 
 
 def tile(self: Tensor, dims: Sequence[int]) -> Any:
-    """`repeat`, where missing dimensions count as 1 instead of being an error."""
+    """`repeat`, where missing leading entries of `dims` count as 1 instead of being an error."""
     return self.repeat([1] * (self.dim() - len(dims)) + list(dims))
 
 
 def repeat_interleave_Tensor(repeats: Tensor, output_size: int | None = None) -> Any:
-    """Position i, `repeats[i]` times: `[1, 2, 0]` gives `[0, 1, 1]`. Raises RuntimeError unless 1-d
-    and non-negative.
+    """Each index i repeated `repeats[i]` times: `[1, 2, 0]` gives `[0, 1, 1]`. Raises RuntimeError
+    unless `repeats` is 1-d and not negative.
     """
     check_repeats(repeats, "repeat_interleave_cpu")
     counts = snapshot(repeats)
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
+    # in double: int64 would wrap around
     if counts.sum(dtype=np.float64) >= 2.0**63:
         raise RuntimeError("repeat_interleave: the sum of repeats overflows int64")
     total = int(counts.sum())
@@ -137,8 +147,8 @@ def repeat_interleave_Tensor(repeats: Tensor, output_size: int | None = None) ->
 def repeat_interleave_self_Tensor(
     self: Tensor, repeats: Tensor, dim: int | None = None, output_size: int | None = None
 ) -> Any:
-    """Every slice along `dim` as often as `repeats` says; without `dim` every element of the
-    flattened tensor.
+    """Slice i along `dim` repeated `repeats[i]` times; without `dim`, element i of the flattened
+    tensor. A single number in `repeats` is for all.
     """
     x = ops.flatten_using_ints(self, 0, -1) if dim is None else self
     d = wrap_dim(0 if dim is None else dim, x.dim())
@@ -158,13 +168,14 @@ def repeat_interleave_self_Tensor(
 def repeat_interleave_self_int(
     self: Tensor, repeats: int, dim: int | None = None, output_size: int | None = None
 ) -> Any:
-    """Every slice along `dim`, `repeats` times. A view and a copy do it: no positions are
-    needed.
+    """Every slice along `dim`, or every element of the flattened tensor, repeated `repeats` times.
+    No indices are needed: a new dimension is expanded, copied, and joined with `dim`.
     """
     x = ops.flatten_using_ints(self, 0, -1) if dim is None else self
     d = wrap_dim(0 if dim is None else dim, x.dim())
     if repeats < 0:
         raise RuntimeError("Repeats must be non-negative")
+    # (..., n, ...) to (..., n, 1, ...) to (..., n, repeats, ...) to (..., n * repeats, ...)
     lifted, sizes = ops.unsqueeze(x, d + 1), x.shape
     n = sizes[d]
     if output_size is not None and output_size != n * repeats:
@@ -175,10 +186,13 @@ def repeat_interleave_self_int(
     return ops.flatten_using_ints(ops.clone(spread, contiguous_format), d, d + 1)
 
 
-# What is checked before anything moves, on any device
+# Checks for all devices
 
 
 def check_repeats(repeats: Tensor, kernel: str) -> None:
+    """Raises NotImplementedError, naming `kernel`, unless `repeats` is int32 or int64, RuntimeError
+    unless it is 1-d.
+    """
     if repeats.dtype not in (dt.int64, dt.int32):
         raise not_implemented(kernel, repeats.dtype)
     if repeats.dim() != 1:
@@ -186,7 +200,7 @@ def check_repeats(repeats: Tensor, kernel: str) -> None:
 
 
 def broadcast_tensors(tensors: Sequence[Any]) -> Any:
-    """All tensors expanded to the shape they broadcast to; those that have it already come back
+    """All tensors expanded to the shape that they broadcast to; those that have it are returned
     themselves.
     """
     shape = broadcast_shapes(*[t.shape for t in tensors])
@@ -196,11 +210,13 @@ def broadcast_tensors(tensors: Sequence[Any]) -> Any:
 def _triangle(
     name: str, loop: Any, self: Tensor, diagonal: int = 0, out: Tensor | None = None
 ) -> Any:
+    """`loop`, np.tril or np.triu, of each matrix in the last two dimensions."""
     if self.dim() < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     out = set_output(self.shape, self.dtype, out, out is self, self.device)
     if out._geometry.stored:
         rows, columns = self.shape[-2:]
+        # clamped: beyond the matrix all diagonals are alike, and numpy would overflow for huge ones
         array(out)[...] = loop(array(self), max(-rows, min(diagonal, columns)))
         return out
     return on_device("moving.triangle", out, self, diagonal, loop is np.tril)

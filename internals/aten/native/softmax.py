@@ -1,11 +1,14 @@
 """`softmax` and `log_softmax` (`aten/src/ATen/native/SoftMax.cpp`).
 
-The largest element is subtracted before `exp`, which changes nothing in exact arithmetic and keeps
-it from overflowing. The logarithm is not taken of the quotient but of the sum: where softmax rounds
-to 0, log_softmax is still finite.
+    softmax(x)     = exp(x - max(x)) / Σ exp(x - max(x))
+    log_softmax(x) = x - max(x) - log Σ exp(x - max(x))
 
-The `_softmax` kernels are leaves with a derivative; `softmax` only converts the dtype first. Their
-gradients are leaves too, and need the result alone, not the argument.
+Subtracting the largest element changes nothing in exact arithmetic, and keeps `exp` from
+overflowing. log_softmax takes the logarithm of the sum, not of the quotient: where softmax rounds
+to 0, it is still finite.
+
+`_softmax` and `_log_softmax` are the operators that autograd knows; `softmax` only converts the
+dtype first. The gradients need only the result, not the argument.
 
 Large tensors are left to machine code (`aten/compiled/softmax.py`), which has a kernel for rows and
 one for columns.
@@ -39,8 +42,8 @@ if TYPE_CHECKING:
 def _softmax_backward_data(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtype
 ) -> Any:
-    """output * (grad_output - sum of grad_output * output along `dim`): what softmax's argument
-    gets back.
+    """The gradient of softmax's argument: output * (grad_output - the sum of grad_output * output
+    along `dim`).
     """
     return _backward("softmax", grad_output, output, dim)
 
@@ -48,8 +51,8 @@ def _softmax_backward_data(
 def _log_softmax_backward_data(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtype
 ) -> Any:
-    """grad_output - exp(output) * (sum of grad_output along `dim`): what log_softmax's argument
-    gets back.
+    """The gradient of log_softmax's argument: grad_output - exp(output) * (the sum of grad_output
+    along `dim`).
     """
     return _backward("log_softmax", grad_output, output, dim)
 
@@ -57,6 +60,7 @@ def _log_softmax_backward_data(
 def _forward(
     name: str, self: Tensor, dim: int, half_to_float: bool, out: Tensor | None = None
 ) -> Any:
+    """`name`, "softmax" or "log_softmax", along `dim`, by machine code or numpy."""
     result, x, d = _prepare(name, self, dim, half_to_float, out)
     if self._geometry.stored >= settings.least and _compiled(name, self, result, d):
         return result
@@ -80,6 +84,7 @@ _log_softmax = partial(_forward, "log_softmax")
 
 
 def _backward(name: str, grad_output: Tensor, output: Tensor, dim: int) -> Any:
+    """The gradient of the argument of `name`, "softmax" or "log_softmax"."""
     result, g, y, d = _prepare_backward(name, grad_output, output, dim)
     if result._geometry.stored >= settings.least and _compiled_backward(
         name, grad_output, output, result, d
@@ -88,7 +93,7 @@ def _backward(name: str, grad_output: Tensor, output: Tensor, dim: int) -> Any:
     if result._geometry.stored:
         token = quiet()
         if name == "softmax":
-            dx = g * y
+            dx = g * y  # g * y - y * Σ g * y: the product is used twice
             np.subtract(dx, y * _sums(dx, d), out=array(result), casting="same_kind")
         else:
             np.subtract(g, np.exp(y) * _sums(g, d), out=array(result), casting="same_kind")
@@ -97,8 +102,8 @@ def _backward(name: str, grad_output: Tensor, output: Tensor, dim: int) -> Any:
 
 
 def softmax(self: Tensor, dim: int, dtype: dtype | None = None) -> Any:
-    """Positive numbers that sum to 1 along `dim`. Raises IndexError for a dimension out of
-    range.
+    """exp(self) divided by its sum along `dim`: positive numbers that sum to 1. Raises IndexError
+    for a dimension out of range.
     """
     return ops._softmax(
         self if dtype is None or dtype is self.dtype else self.to(dtype), dim, False
@@ -115,11 +120,12 @@ def log_softmax(self: Tensor, dim: int, dtype: dtype | None = None) -> Any:
 def _prepare(
     name: str, self: Tensor, dim: int, half_to_float: bool, out: Tensor | None
 ) -> tuple[Any, Any, int | None]:
-    """The output, the input as an array (half in single precision), and the dimension; 0-d counts
-    as 1-d.
+    """(result, x, d): a tensor for the result, the input as an array (half in single precision),
+    and the dimension counted from the front, None for a 0-d tensor.
 
     Raises NotImplementedError for integers.
     """
+    # fast path: nothing to check or convert
     g = self._geometry.without_grad
     if out is None and g.fast and g.takes_floats and g.sizes and not half_to_float:
         return (
@@ -142,7 +148,9 @@ def _prepare(
 
 
 def check_softmax_backward(name: str, grad_output: Tensor, output: Tensor, dim: int) -> None:
-    """Raises RuntimeError for two shapes or dtypes, NotImplementedError for integers."""
+    """Raises RuntimeError unless both have one shape and dtype, NotImplementedError unless that is
+    floating.
+    """
     if grad_output.shape != output.shape:
         raise RuntimeError(
             "Expected tensor for argument #1 'grad' to have same size as tensor for argument #2 "
@@ -160,8 +168,8 @@ def check_softmax_backward(name: str, grad_output: Tensor, output: Tensor, dim: 
 def _prepare_backward(
     name: str, grad_output: Tensor, output: Tensor, dim: int
 ) -> tuple[Any, Any, Any, Any]:
-    """A new tensor for the gradient, both arguments as arrays (half in single precision), and the
-    dimension; None for 0-d.
+    """(result, g, y, d): a new tensor for the gradient, both arguments as arrays (half in single
+    precision), and the dimension, None for 0-d tensors.
     """
     geometry = output._geometry.without_grad
     if grad_output._geometry.without_grad is not geometry or geometry.dtype.category != dt.FLOATING:
@@ -187,25 +195,26 @@ def _prepare_backward(
 
 
 def _compiled(name: str, self: Tensor, result: Tensor, d: int | None) -> bool:
-    """Whether machine code filled `result`."""
+    """Fill `result` by machine code; False where numpy has to do it."""
     from internals.aten.compiled.softmax import THRESHOLD, softmax
 
-    inputs = _ready([self], result, THRESHOLD)
+    inputs = _contiguous_inputs([self], result, THRESHOLD)
     return inputs is not None and softmax(name, inputs[0], result, d or 0)
 
 
 def _compiled_backward(
     name: str, grad: Tensor, output: Tensor, result: Tensor, d: int | None
 ) -> bool:
+    """Fill `result` by machine code; False where numpy has to do it."""
     from internals.aten.compiled.softmax import THRESHOLD, softmax_backward
 
-    inputs = _ready([grad, output], result, THRESHOLD)
+    inputs = _contiguous_inputs([grad, output], result, THRESHOLD)
     return inputs is not None and softmax_backward(name, inputs[0], inputs[1], result, d or 0)
 
 
-def _ready(inputs: list[Tensor], result: Tensor, threshold: int) -> list[Tensor] | None:
-    """The inputs as machine code wants them, contiguous, copied if need be; None where numpy does
-    it.
+def _contiguous_inputs(inputs: list[Tensor], result: Tensor, threshold: int) -> list[Tensor] | None:
+    """The inputs made contiguous, as machine code needs them; None where numpy has to do it: few
+    elements, other dtypes, or an input that shares memory with the result.
     """
     d = result.dtype
     if d not in (dt.float32, dt.float64) or any(
@@ -224,14 +233,15 @@ def _ready(inputs: list[Tensor], result: Tensor, threshold: int) -> list[Tensor]
 
 
 def _copy(t: Tensor) -> Tensor:
+    """A contiguous copy."""
     copy: Tensor = empty_contiguous(t.shape, t.dtype)
     array(copy)[...] = array(t)
     return copy
 
 
 def _sums(a: Any, d: int | None) -> Any:
-    """The sums along `d`, of which one element is left. A small matrix is multiplied by ones: BLAS
-    asks less than a ufunc.
+    """The sums along `d`, which keeps size 1. A small matrix is multiplied by ones instead: calling
+    BLAS costs less than calling a ufunc.
     """
     if a.ndim == 2 and a.shape[d] <= 32 and a.dtype.char in "fd":
         ones = _ones(a.shape[d], a.dtype)
@@ -241,15 +251,15 @@ def _sums(a: Any, d: int | None) -> Any:
 
 @lru_cache(maxsize=128)
 def _ones(n: int, dtype: Any) -> Any:
+    """A vector of `n` ones, made once for each size and dtype."""
     return np.ones(n, dtype)
 
 
 def _short_rows_as_columns(d: int | None, target: Array, x: Array) -> tuple[int | None, Any, Any]:
-    """(d, target, x), or where many short rows are reduced, the same with rows as columns, so that
-    the dimension is 0.
+    """(d, target, x); where many short rows are reduced, transposed, so that `d` is 0.
 
-    numpy finds maxima row by row, which for ten classes costs more than all the arithmetic; of
-    columns it takes all at once.
+    numpy finds maxima row by row, which for rows of ten classes costs more than all the arithmetic;
+    along columns it compares whole rows at once. `target` stays a view, `x` becomes a copy.
     """
     n = target.shape[-1] if target.ndim else 0
     if (

@@ -1,11 +1,12 @@
-"""Order: `sort`, `msort`, `argsort`, `topk` (`aten/src/ATen/native/Sorting.cpp`).
+"""Sorting: `sort`, `msort`, `argsort`, `topk` (`aten/src/ATen/native/Sorting.cpp`).
 
-All of them know where every element came from, and NaN counts as larger than everything.
+All of them find the indices of the elements first, and take the values by them. NaN counts as
+larger than everything.
 
 Large tensors are left to machine code (`aten/compiled/sorting.py`).
 
-How the real one differs: only `stable=True` promises there that equal elements keep their order;
-here they always do. `topk` chooses its own path (partial sort or quickselect) by the sizes.
+How the real one differs: equal elements keep their order only with `stable=True`; here they always
+do. `topk` chooses a partial sort or a quickselect by the sizes.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 def sort(
     self: Tensor, dim: int = -1, descending: bool = False, out: Sequence[Tensor] | None = None
 ) -> Any:
-    """The values along `dim` in order, and the positions they had. Raises RuntimeError for complex
-    numbers.
+    """(values, indices): the values along `dim` in order, and the positions that they had. Raises
+    RuntimeError for complex numbers.
     """
     return sort_stable(self, True, dim, descending, out)
 
@@ -76,6 +77,7 @@ def argsort(self: Tensor, dim: int = -1, descending: bool = False) -> Any:
 
 
 def argsort_stable(self: Tensor, stable: bool, dim: int = -1, descending: bool = False) -> Any:
+    """`argsort`; equal elements keep their order whatever `stable` says."""
     return ops.sort_stable(self, stable, dim, descending)[1]
 
 
@@ -87,8 +89,8 @@ def topk(
     sorted: bool = True,
     out: Sequence[Tensor] | None = None,
 ) -> Any:
-    """The `k` largest (or smallest) along `dim`, in order, and their positions. Raises RuntimeError
-    when there are fewer.
+    """(values, indices): the `k` largest (or smallest) along `dim`, in order, and their positions.
+    Raises RuntimeError when there are fewer, and for complex numbers and bools.
     """
     d = wrap_dim(dim, self.dim())
     if not 0 <= k <= (self.shape[d] if self.dim() else 1):
@@ -110,6 +112,7 @@ def topk(
         array(values)[...], array(indices)[...] = found
     elif values._geometry.stored:
         a = np.atleast_1d(snapshot(self))
+        # first which elements, by a partition, then their order: only k of n have to be sorted
         chosen = _chosen(a, k if self.dim() else 1, d, largest)
         found = np.take_along_axis(a, chosen, d)
         order = _order(found, d, largest)
@@ -119,12 +122,12 @@ def topk(
 
 
 def _compiled_sort(self: Tensor, values: Tensor, indices: Tensor, d: int, descending: bool) -> bool:
-    """Whether machine code sorted."""
+    """Fill `values` and `indices` by machine code; False where numpy has to do it."""
     from internals.aten.compiled.sorting import THRESHOLD, sort
 
-    apart = values._storage is not self._storage and indices._storage is not self._storage
+    separate = values._storage is not self._storage and indices._storage is not self._storage
     return bool(
-        apart and self.dim() and self.numel() and use_compiled(self.numel(), THRESHOLD)
+        separate and self.dim() and self.numel() and use_compiled(self.numel(), THRESHOLD)
     ) and sort(self, values, indices, d, descending)
 
 
@@ -132,13 +135,15 @@ def _compiled_topk(self: Tensor, k: int, d: int, largest: bool) -> Any:
     """(values, indices) by machine code, as arrays; None where numpy finds them."""
     from internals.aten.compiled.sorting import THRESHOLD, topk
 
-    usual = self.dim() and self.numel() and use_compiled(self.numel(), THRESHOLD)
-    return topk(self, k, d, largest) if usual else None
+    fits = self.dim() and self.numel() and use_compiled(self.numel(), THRESHOLD)
+    return topk(self, k, d, largest) if fits else None
 
 
 def _order(a: Array, dim: int, descending: bool) -> Any:
-    """Stable positions. Descending: sort the mirrored array, mirror back, so that equal elements
-    keep their order.
+    """The indices that sort `dim`, where equal elements keep their order.
+
+    Reversing an ascending order would also reverse equal elements. So the array is reversed,
+    sorted, and the result reversed back; its indices count from the other end.
     """
     if not descending:
         return np.argsort(a, dim, kind="stable")
@@ -146,7 +151,7 @@ def _order(a: Array, dim: int, descending: bool) -> Any:
 
 
 def _chosen(a: Array, k: int, dim: int, largest: bool) -> Any:
-    """The positions of the k largest or smallest, from left to right."""
+    """The positions of the k largest or smallest along `dim`, in ascending order of position."""
     n = a.shape[dim]
     if k == n:
         return np.broadcast_to(
@@ -157,7 +162,9 @@ def _chosen(a: Array, k: int, dim: int, largest: bool) -> Any:
 
 
 def sort_outputs(self: Tensor, out: Sequence[Tensor] | None) -> tuple[Any, Any]:
-    """Where values and indices go. New ones are laid out in memory as `self` is."""
+    """(values, indices): the tensors to fill, those of `out`, or new ones with the order of
+    dimensions that `self` has in memory.
+    """
     if out is not None:
         return tuple(
             [

@@ -1,13 +1,14 @@
-"""Putting tensors beside, below and behind each other: `hstack`, `vstack`, `dstack`, `column_stack`
-(`TensorShape.cpp`).
+"""Functions that join tensors beside, below and behind each other: `hstack`, `vstack`, `dstack`,
+`column_stack` (`TensorShape.cpp`).
 
-`flatten_dense_tensors` puts tensors of any sizes into one long one, `unflatten_dense_tensors` finds
-them in it again: how many small gradients become one message (`torch/csrc/utils/tensor_flatten.h`).
+Tensors with too few dimensions get more (`atleast_2d`), then `cat` does the work. So its rules hold
+for them, too: dtypes are promoted, and `out` is resized.
 
-What has too few dimensions is given more (`atleast_2d`), then `cat` does the work, and its rules
-are theirs: dtypes are promoted, and where the result goes is `cat`'s business too.
+`flatten_dense_tensors` copies tensors of any sizes into one long vector, and
+`unflatten_dense_tensors` finds them in it again. So many small gradients can be sent as one message
+(`torch/csrc/utils/tensor_flatten.h`).
 
-How the real one differs: not at all.
+How the real one differs: for `out=` each has a function of its own, `hstack_out` and so on.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ if TYPE_CHECKING:
 
 
 def flatten_dense_tensors(tensors: Sequence[Any]) -> Any:
-    """All elements of all tensors, one after the other; of one tensor perhaps a view. Raises
-    ValueError for an empty list.
+    """A vector of all elements of all tensors, one after the other; for a single contiguous tensor
+    a view of it. Raises ValueError for an empty list.
     """
     flat = [t.contiguous().view([-1]) for t in tensors]
     return flat[0] if len(flat) == 1 else ops.cat(flat, 0)
 
 
 def unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Any]) -> list[Any]:
-    """The pieces of `flat` with the sizes of `tensors`: views, but where there is nothing to
-    see.
+    """The parts of `flat` with the sizes of `tensors`: views of it, but new tensors where there are
+    no elements.
     """
     pieces, start = [], 0
     for t in tensors:
@@ -71,19 +72,20 @@ def column_stack(tensors: Sequence[Any], out: Tensor | None = None) -> Any:
 
 
 def atleast_1d(self: Tensor) -> Any:
+    """A 0-d tensor as (1); others as they are."""
     return self if self.dim() else ops.reshape(self, [1])
 
 
 def atleast_2d(self: Tensor) -> Any:
-    """A number as a matrix, a vector as its only row; anything else as it is."""
+    """A 0-d tensor as (1, 1), a vector (n) as (1, n); others as they are."""
     if not self.dim():
         return ops.reshape(self, [1, 1])
     return ops.unsqueeze(self, 0) if self.dim() == 1 else self
 
 
 def atleast_3d(self: Tensor) -> Any:
-    """A number or vector as (1, n, 1), a matrix with a last dimension of 1; anything else as it
-    is.
+    """A 0-d tensor as (1, 1, 1), a vector (n) as (1, n, 1), a matrix (n, m) as (n, m, 1); others as
+    they are.
     """
     if not self.dim():
         return ops.reshape(self, [1, 1, 1])
@@ -93,22 +95,27 @@ def atleast_3d(self: Tensor) -> Any:
 
 
 def atleast_1d_Sequence(tensors: Sequence[Any]) -> Any:
+    """`atleast_1d` of each tensor."""
     return tuple(map(atleast_1d, tensors))
 
 
 def atleast_2d_Sequence(tensors: Sequence[Any]) -> Any:
+    """`atleast_2d` of each tensor."""
     return tuple(map(atleast_2d, tensors))
 
 
 def atleast_3d_Sequence(tensors: Sequence[Any]) -> Any:
+    """`atleast_3d` of each tensor."""
     return tuple(map(atleast_3d, tensors))
 
 
 def _some(tensors: Sequence[Any], op: str) -> Sequence[Any]:
+    """`tensors`. Raises RuntimeError, naming `op`, if there are none."""
     if not tensors:
         raise RuntimeError(f"{op} expects a non-empty TensorList")
     return tensors
 
 
 def _cat(tensors: Sequence[Any], dim: int, out: Tensor | None) -> Any:
+    """`cat` along `dim`, into `out` if it is given."""
     return ops.cat(tensors, dim) if out is None else ops.cat_out(tensors, dim, out)

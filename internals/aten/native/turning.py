@@ -1,9 +1,9 @@
-"""Turning the elements of a tensor around: `rot90`, `fliplr`, `flipud`
+"""Rotation and reflection of the elements of a tensor: `rot90`, `fliplr`, `flipud`
 (`aten/src/ATen/native/TensorTransformations.cpp`).
 
-A quarter turn is a flip and a transposition; half a turn is two flips.
+A rotation by 90° is a flip and a transposition; one by 180° is two flips.
 
-How the real one differs: not at all.
+How the real one differs: it transposes the flipped copy in place, by `transpose_`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def rot90(self: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
-    """A copy turned by `k` quarter turns in the plane of two dimensions, from the first towards the
+    """A copy rotated by `k` times 90° in the plane of two dimensions, from the first towards the
     second.
 
-    Raises RuntimeError unless there are two different dimensions, IndexError when there are no such
-    dimensions.
+    Raises RuntimeError unless `dims` are two different dimensions, IndexError for a dimension out
+    of range.
     """
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")

@@ -1,11 +1,11 @@
-"""Maxima back to where they were: the partial inverse of max pooling
+"""Unpooling, which puts maxima back to where they were: a partial inverse of max pooling
 (`aten/src/ATen/native/MaxUnpooling.cpp`).
 
-Every element goes to the place that its index names; all other places are 0. The gradient is a look
-at these places.
+Every element goes to the position that its index names; all other positions are 0. The gradient of
+an element is the one at its position.
 
-How the real one differs: where two elements have the same index, which of them stays depends on the
-threads there; here it is the last one.
+How the real one differs: where two elements have the same index, its threads decide which of them
+stays; here it is the last one.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _WORDS = {2: "two elements (height, width)", 3: "three elements (depth, height, 
 
 
 def max_unpool2d(self: Tensor, indices: Tensor, output_size: Sequence[int]) -> Any:
-    """(N, C, H, W) or (C, H, W) spread over `output_size`; `indices`, int64, count within its H·W
-    plane.
+    """(N, C, H, W) or (C, H, W) spread over planes of `output_size`; `indices`, int64, count the
+    elements of such a plane, row by row.
 
     Raises RuntimeError for an index outside the plane, for another shape or dtype of `indices`,
     NotImplementedError for a dtype that is not of floating point.
@@ -47,8 +47,8 @@ def max_unpool3d(
     stride: Sequence[int],
     padding: Sequence[int],
 ) -> Any:
-    """(N, C, D, H, W) or (C, D, H, W) spread over `output_size`. `stride` and `padding` are only
-    looked at for errors.
+    """(N, C, D, H, W) or (C, D, H, W) spread over volumes of `output_size`. `stride` and `padding`
+    are only checked.
     """
     _check(3, self, indices, output_size)
     for value, name in ((stride, "stride"), (padding, "padding")):
@@ -64,12 +64,14 @@ def max_unpool3d(
 
 
 def _spread(t: Tensor, indices: Tensor, output_size: Sequence[int], out: Tensor) -> Any:
+    """Fill `out` with zeros, and the elements of `t` at the positions that `indices` name."""
     if not t.dtype.is_floating_point:
         raise not_implemented(f"max_unpool{len(output_size)}d", t.dtype)
     size, planes = prod(output_size), prod(t.shape[: -len(output_size)])
+    # a row for each plane: the elements to place, (planes, each), and the result, (planes, size)
     each = prod(t.shape[-len(output_size) :])
-    places = snapshot(indices).reshape(planes, each)
-    wrong = places[(places < 0) | (places >= size)]
+    positions = snapshot(indices).reshape(planes, each)
+    wrong = positions[(positions < 0) | (positions >= size)]
     if wrong.size:
         volume = "x".join(map(str, output_size))
         raise RuntimeError(
@@ -77,12 +79,15 @@ def _spread(t: Tensor, indices: Tensor, output_size: Sequence[int], out: Tensor)
         )
     flat = np.zeros((planes, size), array(t).dtype)
     if t.numel():
-        np.put_along_axis(flat, places, array(t).reshape(planes, each), 1)
+        np.put_along_axis(flat, positions, array(t).reshape(planes, each), 1)
     array(out)[...] = flat.reshape(out.shape)
     return out
 
 
 def _check(dims: int, t: Tensor, indices: Tensor, output_size: Sequence[int]) -> None:
+    """Raises RuntimeError unless `indices` is int64 with the sizes of `t`, which has channels and
+    `dims` dimensions, or is a batch of those, and `output_size` has `dims` sizes.
+    """
     if indices.dtype is not dt.int64:
         raise RuntimeError(
             f"elements in indices should be type int64 but got: {SCALAR_TYPE_NAME[indices.dtype]}"

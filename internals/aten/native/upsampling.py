@@ -1,12 +1,12 @@
-"""The operators of resampling
+"""The operators of resampling, as PyTorch names them
 (`aten/src/ATen/native/UpSample{Nearest,Linear,Trilinear,Bicubic}*.cpp`).
 
-One name for each filter and number of dimensions, of which there are as many as scales are given;
-behind all of them is `resample`. An operator comes with its gradient, an operator too, and with a
-form that takes scale factors (`vec`), which `interpolate` calls.
+There is an operator for each filter and number of dimensions. All of them call `resample`, which
+infers the number of dimensions from the number of scales. For each operator there is one for its
+gradient (`_backward`), and a form that takes scale factors (`_vec`), which `interpolate` calls.
+Nearest and bilinear for images are in `resampling.py`.
 
-How the real one differs: each has a kernel of its own. Nearest and bilinear for images are in
-`resampling.py`.
+How the real one differs: each has a kernel of its own.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 def with_factors(
     name: str, dims: int, input: Tensor, output_size: Sequence[int] | None, *how: Any
 ) -> Any:
-    """Operator `name` with an output size or scale factors; before the factors stands
-    `align_corners`, if it has that.
+    """Operator `name` with an output size or scale factors. `how` is `align_corners`, if the
+    operator has that, and the scale factors, or None.
     """
     *align_corners, scale_factors = how
     sizes, scales = sizes_and_scales(input, output_size, scale_factors, dims)

@@ -1,14 +1,15 @@
 """The gradients of views that show a part of a tensor (`aten/src/ATen/native/TensorShape.cpp`:
 `select_backward`, ...).
 
-What a view leaves out does not matter to it: its gradient is zero there. So each function here
-fills a tensor of the *input's* shape with zeros, takes the same view of it, and writes the gradient
-there. The windows of `unfold` overlap: there it is added.
+Elements that a view does not show do not influence it: their gradient is zero. So each function
+here fills a tensor of the *input's* shape with zeros, takes the same view of it, and writes the
+gradient there. The windows of `unfold` overlap: there the gradients are added.
 
-As each is the view turned around, its own derivative is that view, and its entry in `derivatives/`
-says so.
+Each function is the adjoint of a view, so its own derivative is that view again (see
+`derivatives/`).
 
-How the real one differs: these are composed of `zeros` and `copy_`; leaves save the dispatching.
+How the real one differs: it composes them of `zeros` and `copy_`; here each is one operator, which
+saves dispatching.
 """
 
 from __future__ import annotations
@@ -58,11 +59,11 @@ def diagonal_backward(
 def unfold_backward(
     grad_in: Tensor, input_sizes: Sequence[int], dim: int, size: int, step: int
 ) -> Any:
-    """Zeros of `input_sizes` with the gradients of all windows added at the places the windows
-    showed.
+    """Zeros of `input_sizes` with the gradients of all windows added at the positions that the
+    windows show.
 
-    The i-th elements of all windows lie `step` apart: they never overlap, and are added with one
-    slice.
+    The i-th elements of all windows lie `step` apart: they never overlap, so one addition does for
+    all of them.
     """
     result = _zeros(grad_in, input_sizes)
     view = views.unfold(result, dim, size, step)
@@ -71,12 +72,13 @@ def unfold_backward(
         return on_device("moving.unfold_backward", result, grad_in, dim, size, step)
     windows = array(view)
     grads = array(grad_in)
-    for i in range(size):
+    for i in range(size):  # the view is (..., windows, ..., size)
         windows[..., i] += grads[..., i]
     return result
 
 
 def _zeros(like: Tensor, sizes: Sequence[int]) -> Any:
+    """A contiguous tensor of zeros with the dtype and device of `like`."""
     result = empty_contiguous(sizes, like.dtype, like.device)
     if like.device is not CPU:
         return ops.zero_(result)
@@ -85,6 +87,7 @@ def _zeros(like: Tensor, sizes: Sequence[int]) -> Any:
 
 
 def _write(view: Tensor, grad: Tensor) -> None:
+    """Copy `grad` into a view; `copy_` broadcasts and handles other devices."""
     if view.device is CPU and view.shape == grad.shape:
         array(view)[...] = array(grad)
     else:

@@ -1,8 +1,8 @@
-"""Views made of other views: `reshape`, `narrow`, `chunk`, `movedim`, `flatten`, ...
+"""Views composed of other views: `reshape`, `narrow`, `chunk`, `movedim`, `flatten`, ...
 (`aten/src/ATen/native/TensorShape.cpp`).
 
-They call operators only. Autograd therefore never hears of them: it sees the `view`, `slice` and
-`permute` they are made of.
+They call operators only. So autograd needs no formulas for them: it records the `view`, `slice` and
+`permute` that they consist of.
 
 How the real one differs: `reshape` has more branches (sparse, MKL-DNN and functionalised tensors).
 """
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 def reshape(self: Tensor, shape: Sequence[int]) -> Any:
-    """`view` where strides allow it, otherwise a copy in the new shape."""
+    """`view` where strides allow it, otherwise a copy in the new shape. One size may be -1, which
+    is then inferred.
+    """
     if self.is_contiguous():
         return ops.view(self, shape)
     sizes = infer_size(shape, self.numel())
@@ -36,18 +38,22 @@ def reshape(self: Tensor, shape: Sequence[int]) -> Any:
 
 
 def reshape_as(self: Tensor, other: Tensor) -> Any:
+    """`reshape` to the shape of `other`."""
     return ops.reshape(self, other.shape)
 
 
 def view_as(self: Tensor, other: Tensor) -> Any:
+    """`view` in the shape of `other`."""
     return ops.view(self, other.shape)
 
 
 def expand_as(self: Tensor, other: Tensor) -> Any:
+    """`expand` to the shape of `other`."""
     return ops.expand(self, other.shape, False)
 
 
 def broadcast_to(self: Tensor, size: Sequence[int]) -> Any:
+    """`expand`, by the name that numpy has for it."""
     return ops.expand(self, size, False)
 
 
@@ -65,8 +71,8 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 
 def unflatten(self: Tensor, dim: int, sizes: Sequence[int]) -> Any:
-    """The inverse of `flatten`: dimension `dim` as several. Raises RuntimeError when the sizes do
-    not multiply up to it.
+    """The inverse of `flatten`: dimension `dim` as several of the given sizes. Raises RuntimeError
+    unless their product is its size.
     """
     d = wrap_dim(dim, self.dim())
     if not sizes:
@@ -85,12 +91,14 @@ def unflatten(self: Tensor, dim: int, sizes: Sequence[int]) -> Any:
 
 
 def ravel(self: Tensor) -> Any:
-    """Contiguous and 1-d; a view if it already was contiguous."""
+    """All elements as a contiguous vector; a view if `self` is contiguous."""
     return ops.reshape(self.contiguous(), [-1])
 
 
 def narrow(self: Tensor, dim: int, start: int, length: int) -> Any:
-    """`length` positions of dimension `dim` from `start`. Unlike a slice it refuses to clamp."""
+    """`length` positions of dimension `dim` from `start` on. Unlike a slice it does not clamp: it
+    raises IndexError or RuntimeError for positions out of range.
+    """
     if not self.dim():
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
@@ -107,7 +115,7 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Any:
 
 
 def narrow_Tensor(self: Tensor, dim: int, start: Tensor, length: int) -> Any:
-    """`narrow` with the start in a tensor."""
+    """`narrow` with the start in a 0-d tensor of integers."""
     if start.dim() or start.dtype.category != 1:
         raise RuntimeError("start must be an 0-dim integral Tensor.")
     return narrow(self, dim, start.item(), length)
@@ -120,6 +128,7 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     n = self.size(dim)
+    # slices of length 0 could not reach the end, so the number of chunks is taken as it is
     if n == 0:
         check_number_of_parts("chunks", chunks, n)
         return ops.split_with_sizes(self, [0] * chunks, dim)
@@ -127,7 +136,9 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
 
 
 def movedim_intlist(self: Tensor, source: Sequence[int], destination: Sequence[int]) -> Any:
-    """Dimensions `source` go to the places `destination`; the others keep their order."""
+    """A view whose dimension `destination[i]` is dimension `source[i]` of `self`; the others keep
+    their order. Raises RuntimeError for repeated dimensions.
+    """
     if len(source) != len(destination):
         raise RuntimeError(
             f"movedim: Invalid source or destination dims: source ({list(source)} dims) should "
@@ -142,11 +153,13 @@ def movedim_intlist(self: Tensor, source: Sequence[int], destination: Sequence[i
     if not ndim:
         return ops.alias(self)
     rest = iter([d for d in range(ndim) if d not in origin])
+    # for each dimension of the result the one it shows: a moved one, or the next of the rest
     moved = dict(zip(target, origin))
     return ops.permute(self, [moved[d] if d in moved else next(rest) for d in range(ndim)])
 
 
 def movedim_int(self: Tensor, source: int, destination: int) -> Any:
+    """`movedim` for one dimension."""
     return movedim_intlist(self, [source], [destination])
 
 
@@ -165,8 +178,8 @@ def mT(self: Tensor) -> Any:
 
 
 def numpy_T(self: Tensor) -> Any:
-    """All dimensions in reverse order. Warns unless there are two: PyTorch wants `mT` or `permute`
-    to be said.
+    """All dimensions in reverse order, the property `T`. Warns unless there are two, where PyTorch
+    deprecates it.
     """
     n = self.dim()
     if n == 0:

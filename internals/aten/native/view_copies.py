@@ -1,14 +1,14 @@
-"""Copies of what a view would show: `select_copy`, `diagonal_copy`, ...
+"""Views that copy: `select_copy`, `diagonal_copy`, ...
 (`CompositeViewCopyKernels.cpp`, which is generated).
 
-Every view has such a twin: the same values in contiguous memory of their own, for whoever must not
-have two tensors on one memory. They are generated as well: `autogen: select_copy.int` below a view
-in native_functions takes the view's kernel, and `copied` of what it gives. A twin has the
-derivative of its view, under a name of its own: SelectBackward0_copy.
+Every view operator has such a twin, which returns the same values in contiguous memory of their
+own, for programs in which no two tensors may share memory. They are generated here, too:
+`autogen: select_copy.int` below a view in native_functions makes an operator of the view's kernel
+and `copied`. A twin has the derivative of its view, under a name of its own: SelectBackward0_copy.
 
 How the real one differs: `split_copy`, `unbind_copy` and their kind also have an out=, a list of
-tensors; and `detach_copy` and `view_copy` to another dtype, which no gradient passes, ask for one
-there nevertheless and fail.
+tensors. `detach_copy`, and `view_copy` to another dtype, through which no gradient flows, ask for
+one there nevertheless, and fail.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def copied(views: Any) -> Any:
 
 
 def viewed(self: Tensor, size: Sequence[int]) -> Any:
-    """`view`, of a contiguous copy where the strides do not allow it. Raises RuntimeError unless
-    the sizes multiply up.
+    """`view`, or where the strides do not allow it, `view` of a contiguous copy. Raises
+    RuntimeError unless the product of the sizes is the number of elements.
     """
     if view_strides(self.shape, self.stride(), infer_size(size, self.numel())) is None:
         self = copied(self)
@@ -47,7 +47,7 @@ def viewed(self: Tensor, size: Sequence[int]) -> Any:
 
 
 def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Any:
-    """A copy of what `narrow` would show. Raises RuntimeError or IndexError as `narrow` does."""
+    """A copy of the view that `narrow` returns. Raises RuntimeError or IndexError as that does."""
     if not self.dim():
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     n = self.size(dim)
@@ -62,6 +62,6 @@ def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Any:
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether both are the same elements of one storage, seen with the same sizes and strides."""
+    """Whether both have one storage, and the same offset, sizes and strides."""
     same = self._storage is tensor._storage and self._offset == tensor._offset
     return same and tuple(self.shape) == tuple(tensor.shape) and self.stride() == tensor.stride()

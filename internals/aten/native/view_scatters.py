@@ -1,13 +1,13 @@
-"""Writing to a view of a copy: `select_scatter`, `slice_scatter`, `diagonal_scatter`,
+"""Functions that write to a view of a copy: `select_scatter`, `slice_scatter`, `diagonal_scatter`,
 `as_strided_scatter` (`TensorShape.cpp`).
 
-Each is what `x[0] = src` would have done to `x`, given back as a new tensor: take the view of a
-copy, write `src` into it, return the copy. So its gradient is 0 where something was written, and
-`src` finds its own by the same view. The copy has the strides of `self`, and its offset as well, so
-that `as_strided_scatter` finds the same elements in it.
+Each returns a new tensor with the result that `x[0] = src` would leave in `x`: it takes the view of
+a copy, writes `src` into it, and returns the copy. So the gradient of `self` is 0 where `src` was
+written, and the gradient of `src` is the same view of the result's. The copy has the strides and
+the offset of `self`, so that `as_strided_scatter` finds the same elements in it.
 
-How the real one differs: these exist for functionalisation, which turns programs that write to
-views into programs that do not.
+How the real one differs: there these functions serve functionalisation, which turns programs that
+write to views into programs that do not.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def slice_scatter(
     end: int | None = None,
     step: int = 1,
 ) -> Any:
-    """A copy of `self` with `src` at every `step`-th position of `dim` from `start` to `end`;
-    RuntimeError as above.
+    """A copy of `self` with `src` at every `step`-th position of `dim` from `start` up to `end`.
+    Raises RuntimeError unless `src` has the shape of the slice.
     """
     result = _copy(self)
     return _write(result, views.slice(result, dim, start, end, step), src)
@@ -51,7 +51,9 @@ def slice_scatter(
 def diagonal_scatter(
     self: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Any:
-    """A copy of `self` with `src` on a diagonal of `dim1` and `dim2`; RuntimeError as above."""
+    """A copy of `self` with `src` on a diagonal of `dim1` and `dim2`. Raises RuntimeError unless
+    `src` has the shape of the diagonal.
+    """
     result = _copy(self)
     return _write(result, views.diagonal(result, offset, dim1, dim2), src)
 
@@ -63,27 +65,29 @@ def as_strided_scatter(
     stride: Sequence[int],
     storage_offset: int | None = None,
 ) -> Any:
-    """A copy of `self` with `src` where `as_strided` would look; RuntimeError as above, and as
-    `as_strided` does.
+    """A copy of `self` with `src` at the elements that `as_strided` shows. Raises RuntimeError
+    unless `src` has the shape `size`, and as `as_strided` does.
     """
     result = _copy(self)
     return _write(result, views.as_strided(result, size, stride, storage_offset), src)
 
 
 def _copy(self: Tensor) -> Any:
-    """A copy of all the memory of `self`, seen as `self` sees its own; an ordinary one if elements
-    share memory.
+    """A copy of the whole storage of `self`, with the sizes, strides and offset of `self`; where
+    elements of `self` share memory, which cannot be written to, an ordinary copy.
     """
     try:
         check_no_internal_overlap(self)
     except RuntimeError:
         return write_uncounted(ops.clone_op, self, None)
+    # the storage as a vector, so that also elements which `self` does not show are copied
     whole = views.as_strided(self, (self._storage.nbytes() // self.itemsize,), (1,), 0)
     memory = write_uncounted(ops.clone_op, whole, None)
     return views.as_strided(memory, self.shape, self.stride(), self._offset)
 
 
 def _write(result: Tensor, view: Tensor, src: Tensor) -> Any:
+    """`result`, after `src` was copied into its `view`. RuntimeError for two shapes."""
     if view.shape != src.shape:
         sizes = f"src size = {list(src.shape)}, slice size = {list(view.shape)}"
         raise RuntimeError(f"expected src to have a size equal to the slice of self. {sizes}")

@@ -1,13 +1,15 @@
 """Views: other sizes and strides on the same storage (`aten/src/ATen/native/TensorShape.cpp`).
 
-Nothing here touches an element. Each function computes sizes, strides and an offset; what the usual
-ones compute depends on the geometry they begin with and is kept (`lru_cache`), since programs ask
-for the same views again and again. The tie between a view and its base is made one layer up, in
-`internals.aten.adinplaceorview`. Views that are made of other views (`reshape`, `narrow`,
-`flatten`, ...) are in `view_composites`.
+The element with indices (i, j) is at offset + i * strides[0] + j * strides[1] in the storage. So no
+function here touches an element: each computes sizes, strides and an offset. A row of a matrix, for
+example, begins at another offset; a transpose exchanges strides. The results for a geometry are
+kept (`lru_cache`), since programs ask for the same views again and again.
 
-How the real one differs: every view op also has a `_copy` twin for backends without views, and
-symbolic sizes.
+A view is tied to its base one layer up, in `internals.aten.adinplaceorview`. Views composed of
+other views (`reshape`, `narrow`, `flatten`, ...) are in `view_composites`, views that copy in
+`view_copies`.
+
+How the real one differs: sizes and strides may be symbols there, for compilers.
 """
 
 from __future__ import annotations
@@ -26,14 +28,15 @@ if TYPE_CHECKING:
 
 
 def view(self: Tensor, size: Sequence[int]) -> Any:
-    """The same elements in the same order, seen in another shape. Raises RuntimeError when no
-    strides can express it.
+    """The same elements in the same order, in another shape; one size may be -1. Raises
+    RuntimeError when no strides can express it.
     """
     return make(self._storage, _viewed(self._geometry, tuple(size)), self._offset)
 
 
 @lru_cache(maxsize=1 << 12)
 def _viewed(g: Geometry, size: tuple[int, ...]) -> Geometry:
+    """The geometry of `view`, from the old one and the new sizes."""
     sizes = infer_size(size, g.numel)
     strides = view_strides(g.sizes, g.strides, sizes)
     if strides is None:
@@ -45,22 +48,22 @@ def _viewed(g: Geometry, size: tuple[int, ...]) -> Geometry:
 
 
 def _unsafe_view(self: Tensor, size: Sequence[int]) -> Any:
-    """`view` of a tensor that only the caller holds: the result does not count as a view of it."""
+    """`view` of a tensor that the caller drops afterwards: autograd does not treat it as a view."""
     result = view(self, size)
     result._geometry = result._geometry.without_grad
     return result
 
 
 def _reshape_alias(self: Tensor, size: Sequence[int], stride: Sequence[int]) -> Any:
-    """The operator that `reshape` calls when it has found out how the strides of a non-contiguous
-    tensor can express the new shape.
+    """A view with the sizes and strides that `reshape` computed for a tensor that is not
+    contiguous.
     """
     return as_strided(self, size, stride)
 
 
 def view_dtype(self: Tensor, dtype: dtype) -> Any:
-    """The same bytes read as another dtype; with another element size the last dimension shrinks or
-    grows.
+    """The same bytes read as another dtype. With another element size the last dimension changes:
+    (n, 4) of float32 is (n, 2) of float64, or (n, 16) of uint8.
 
     Raises RuntimeError when the last dimension is not contiguous or the bytes do not divide.
     """
@@ -79,6 +82,7 @@ def view_dtype(self: Tensor, dtype: dtype) -> Any:
             raise RuntimeError(f"self.stride(-1) must be 1 {what}, but got {strides[-1]}")
         if old < new:
             _divisible(new // old, what, {f"stride({d})": s for d, s in enumerate(strides[:-1])})
+        # sizes, strides and offset count elements: the same bytes are old / new times as many
         sizes = (*sizes[:-1], sizes[-1] * old // new)
         strides = (*(s * old // new for s in strides[:-1]), 1)
         offset = offset * old // new
@@ -87,7 +91,7 @@ def view_dtype(self: Tensor, dtype: dtype) -> Any:
 
 
 def alias(self: Tensor) -> Any:
-    """A view that looks exactly like the tensor."""
+    """A view with the geometry of the tensor itself."""
     return make(self._storage, self._geometry, self._offset)
 
 
@@ -99,8 +103,8 @@ def detach(self: Tensor) -> Any:
 def as_strided(
     self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Any:
-    """Any sizes and strides on the tensor's storage. Raises RuntimeError when they reach outside
-    it.
+    """A view with any sizes, strides and offset on the tensor's storage. Raises RuntimeError when
+    they reach outside it.
     """
     offset = self._offset if storage_offset is None else storage_offset
     if len(size) != len(stride):
@@ -120,8 +124,8 @@ def as_strided(
 
 
 def expand(self: Tensor, size: Sequence[int], implicit: bool = False) -> Any:
-    """Repeat dimensions of size 1, and new ones in front, without copying: their stride is 0. -1
-    keeps a size.
+    """A view that repeats dimensions of size 1, and new ones in front, without copying: their
+    stride is 0. -1 keeps a size.
 
     Raises RuntimeError when a dimension of another size would have to change.
     """
@@ -130,6 +134,7 @@ def expand(self: Tensor, size: Sequence[int], implicit: bool = False) -> Any:
 
 @lru_cache(maxsize=1 << 12)
 def _expanded(g: Geometry, size: tuple[int, ...]) -> Geometry:
+    """The geometry of `expand`. Raises RuntimeError for sizes that do not fit."""
     sizes, strides = tuple(g.sizes), g.strides
     missing = len(size) - len(sizes)
     if missing < 0:
@@ -139,6 +144,7 @@ def _expanded(g: Geometry, size: tuple[int, ...]) -> Geometry:
             f"({len(sizes)})"
         )
     new_sizes, new_strides = [0] * len(size), [0] * len(size)
+    # from the last dimension to the first: `missing` ones in front are new
     for d in range(len(size) - 1, -1, -1):
         target = size[d]
         if d >= missing:
@@ -149,6 +155,7 @@ def _expanded(g: Geometry, size: tuple[int, ...]) -> Geometry:
                     "The expanded size of the tensor (-1) isn't allowed in a leading, "
                     f"non-existing dimension {d}"
                 )
+            # a new dimension counts as one of size 1, with the stride that it would have if packed
             n, stride = 1, new_sizes[d + 1] * new_strides[d + 1] if sizes else 0
         if target not in (-1, n):
             if n != 1:
@@ -157,7 +164,7 @@ def _expanded(g: Geometry, size: tuple[int, ...]) -> Geometry:
                     f"({n}) at non-singleton dimension {d}.  Target sizes: {list(size)}.  Tensor "
                     f"sizes: {list(sizes)}"
                 )
-            n, stride = target, 0
+            n, stride = target, 0  # all positions show the same element
         new_sizes[d], new_strides[d] = n, stride
     if min(new_sizes, default=0) < 0:
         raise RuntimeError(f"expand: sizes must be non-negative or -1, got {list(size)}")
@@ -165,8 +172,8 @@ def _expanded(g: Geometry, size: tuple[int, ...]) -> Geometry:
 
 
 def permute(self: Tensor, dims: Sequence[int]) -> Any:
-    """The dimensions in another order. Raises RuntimeError unless `dims` names each of them
-    once.
+    """A view with the dimensions in the order `dims`. Raises RuntimeError unless `dims` names each
+    of them once.
     """
     (sizes, strides), ndim = _layout(self), self.dim()
     if len(dims) != ndim:
@@ -182,12 +189,13 @@ def permute(self: Tensor, dims: Sequence[int]) -> Any:
 
 
 def transpose(self: Tensor, dim0: int, dim1: int) -> Any:
-    """Dimensions `dim0` and `dim1` change places: so do their strides."""
+    """A view with dimensions `dim0` and `dim1` exchanged: their sizes and strides change places."""
     return make(self._storage, _transposed(self._geometry, dim0, dim1), self._offset)
 
 
 @lru_cache(maxsize=1 << 12)
 def _transposed(g: Geometry, dim0: int, dim1: int) -> Geometry:
+    """The geometry of `transpose`."""
     sizes, strides = list(g.sizes), list(g.strides)
     a, b = wrap_dim(dim0, len(sizes)), wrap_dim(dim1, len(sizes))
     if sizes:
@@ -197,7 +205,7 @@ def _transposed(g: Geometry, dim0: int, dim1: int) -> Geometry:
 
 
 def t(self: Tensor) -> Any:
-    """The transpose of a matrix; a vector is returned as it is. Raises RuntimeError for more than
+    """The transpose of a matrix; for a vector or number an alias. Raises RuntimeError for more than
     two dimensions.
     """
     g = self._geometry
@@ -206,29 +214,32 @@ def t(self: Tensor) -> Any:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim}D")
     if ndim < 2:
         return alias(self)
-    a = self._array  # numpy transposes a header faster than it makes one
+    # the numpy array of the matrix, if there is one already: transposing it is quicker than making
+    # another one later
+    a = self._array
     return make(self._storage, _transposed(g, 0, 1), self._offset, None if a is None else a.T)
 
 
 def squeeze(self: Tensor) -> Any:
-    """Without the dimensions of size 1."""
+    """A view without the dimensions of size 1."""
     return make(self._storage, _squeezed(self._geometry, tuple(range(self.dim()))), self._offset)
 
 
 def squeeze_dim(self: Tensor, dim: int) -> Any:
-    """Without dimension `dim`, if its size is 1."""
+    """A view without dimension `dim` if its size is 1, else an alias."""
     return make(self._storage, _squeezed(self._geometry, (dim,)), self._offset)
 
 
 def squeeze_dims(self: Tensor, dim: Sequence[int]) -> Any:
-    """Without those of the dimensions `dim` that have size 1. Raises RuntimeError when one is named
-    twice.
+    """A view without those of the dimensions `dim` that have size 1. Raises RuntimeError when one
+    is named twice.
     """
     return make(self._storage, _squeezed(self._geometry, tuple(dim)), self._offset)
 
 
 @lru_cache(maxsize=1 << 12)
 def _squeezed(g: Geometry, dim: tuple[int, ...]) -> Geometry:
+    """`g` without those of the dimensions `dim` that have size 1."""
     dims = [wrap_dim(d, len(g.sizes)) for d in dim]
     for d in dims:
         if dims.count(d) > 1:
@@ -240,12 +251,13 @@ def _squeezed(g: Geometry, dim: tuple[int, ...]) -> Geometry:
 
 
 def unsqueeze(self: Tensor, dim: int) -> Any:
-    """A new dimension of size 1 at `dim`."""
+    """A view with a new dimension of size 1 at `dim`."""
     return make(self._storage, _unsqueezed(self._geometry, dim), self._offset)
 
 
 @lru_cache(maxsize=1 << 12)
 def _unsqueezed(g: Geometry, dim: int) -> Geometry:
+    """`g` with a new dimension of size 1. Its stride is never used, but has PyTorch's value."""
     sizes, strides = tuple(g.sizes), g.strides
     d = wrap_dim(dim, len(sizes) + 1)
     stride = sizes[d] * strides[d] if d < len(sizes) else 1
@@ -254,8 +266,8 @@ def _unsqueezed(g: Geometry, dim: int) -> Geometry:
 
 
 def select(self: Tensor, dim: int, index: int) -> Any:
-    """Position `index` of dimension `dim`, which disappears. Raises IndexError when there is no
-    such position.
+    """A view of position `index` of dimension `dim`, which disappears. Raises IndexError when there
+    is no such position.
     """
     geometry, n, stride = _selected(self._geometry, dim)
     if not -n <= index < n:
@@ -272,8 +284,8 @@ def select(self: Tensor, dim: int, index: int) -> Any:
 def slice(
     self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Any:
-    """Every `step`-th position of dimension `dim` from `start` up to `end`, both clamped. Raises
-    RuntimeError unless step > 0.
+    """A view of every `step`-th position of dimension `dim` from `start` up to `end`; both count
+    from the end if negative, and are clamped. Raises RuntimeError unless step > 0.
     """
     g = self._geometry
     if not g.strides:
@@ -284,6 +296,7 @@ def slice(
     n = g.sizes[d]
     first = 0 if start is None else min(max(start + n if start < 0 else start, 0), n)
     last = n if end is None else min(max(end + n if end < 0 else end, first), n)
+    # the number of steps is rounded up
     return make(
         self._storage,
         _sliced(g, d, (last - first + step - 1) // step, step),
@@ -292,8 +305,8 @@ def slice(
 
 
 def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """The diagonal of dimensions `dim1` and `dim2` as a new last dimension: its stride is the sum
-    of theirs.
+    """A view of the diagonal of dimensions `dim1` and `dim2` as a new last dimension: its stride is
+    the sum of theirs. A positive `offset` moves it along `dim2`, a negative one along `dim1`.
     """
     (sizes, strides), ndim = _layout(self), self.dim()
     a, b = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
@@ -313,8 +326,8 @@ def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any
 
 
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Any:
-    """All windows of `size` positions of a dimension, `step` apart: the windows overlap in memory,
-    nothing is copied.
+    """A view of all windows of `size` positions of a dimension, `step` apart, in a new last
+    dimension: the windows overlap in memory.
 
     `arange(5).unfold(0, 3, 1)` is `[[0, 1, 2], [1, 2, 3], [2, 3, 4]]`, with strides (1, 1).
     """
@@ -384,17 +397,17 @@ def _layout(t: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 @lru_cache(maxsize=1 << 12)
 def _selected(g: Geometry, dim: int) -> tuple[Geometry, int, int]:
-    """`g` without a dimension, and that dimension's size and stride. Kept: loops ask for the same
-    thing again and again.
+    """`g` without a dimension, and that dimension's size and stride: the same for all indices, so a
+    loop over them finds it in the cache.
     """
     sizes, strides = tuple(g.sizes), g.strides
     if not sizes:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = wrap_dim(dim, len(sizes))
-    left = geometry(
+    rest = geometry(
         sizes[:d] + sizes[d + 1 :], strides[:d] + strides[d + 1 :], g.dtype, g.device, g.keys
     )
-    return left, sizes[d], strides[d]
+    return rest, sizes[d], strides[d]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -406,17 +419,19 @@ def _sliced(g: Geometry, d: int, length: int, step: int) -> Geometry:
 
 
 def _size_to_split(self: Tensor, dim: int, op: str) -> int:
+    """The size of dimension `dim`. Raises RuntimeError, naming `op`, for a 0-d tensor."""
     if not self.shape:
         raise RuntimeError(f"{op} expects at least a 1-dimensional tensor")
     return int(self.size(dim))
 
 
 def _divisible(ratio: int, what: str, values: dict[str, int]) -> None:
+    """Raises RuntimeError unless `ratio` divides all `values`, which have names."""
     for name, value in values.items():
         if value % ratio:
             raise RuntimeError(f"self.{name} must be divisible by {ratio} {what}, but got {value}")
 
 
 def _type_and_sizes(g: Geometry) -> str:
-    """`torch.FloatTensor{[2, 3]}`, as PyTorch's messages print a tensor in passing."""
+    """`internals.FloatTensor{[2, 3]}`: the tensor's kind, as PyTorch's error messages print it."""
     return f"internals.{SCALAR_TYPE_NAME[g.dtype]}Tensor{{{list(g.sizes)}}}"

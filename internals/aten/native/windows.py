@@ -1,10 +1,13 @@
-"""Sliding windows over the spatial dimensions of an array: what convolution, pooling and unfold
+"""Sliding windows over the spatial dimensions of an array, which convolution, pooling and unfold
 share (`im2col.h`).
 
 `unfold_windows` is a *view*: strides let every window overlap its neighbours without copying an
-element. `fold_windows` is its adjoint, adding windows back where they came from.
+element. `fold_windows` is its adjoint: it adds windows back to the positions that they came from.
 
-How the real one differs: `im2col` copies; and pooling loops over the windows directly.
+`unfold_windows` of (N, C, H, W) is (N, C, kH, kW, oH, oW), where [..., i, j, y, x] is the element
+at row y * stride + i * dilation, and column x * stride + j * dilation.
+
+How the real one differs: `im2col` copies the windows, and pooling loops over them directly.
 """
 
 from __future__ import annotations
@@ -46,6 +49,8 @@ def unfold_windows(
     positions = [
         (s - d * (k - 1) - 1) // st + 1 for s, k, st, d in zip(spatial, kernel, stride, dilation)
     ]
+    # the next window is `stride` elements away, the next element of a window `dilation`; a
+    # dimension of size 1 never moves, and its stride might point outside of x
     steps = x.strides[2:]
     between = [t * st if p > 1 else 0 for t, st, p in zip(steps, stride, positions)]
     within = [t * d if k > 1 else 0 for t, d, k in zip(steps, dilation, kernel)]
@@ -64,8 +69,8 @@ def fold_windows(
     padding: Sequence[int],
     dilation: Sequence[int],
 ) -> Any:
-    """Add windows (N, C, *kernel, *positions) up into an array (N, C, *size) padded by `padding`,
-    and cut the padding off.
+    """Windows (N, C, *kernel, *positions), added up into an array (N, C, *size) padded by
+    `padding`, whose padding is then cut off.
     """
     kernel = windows.shape[2 : 2 + len(size)]
     shares = (windows[(slice(None), slice(None), *offset)] for offset in np.ndindex(*kernel))
@@ -89,6 +94,7 @@ def fold_offsets(
     for offset, share in zip(np.ndindex(*kernel), shares):
         if total is None:
             total = np.zeros((*shape[:2], *(s + 2 * p for s, p in zip(size, padding))), share.dtype)
+        # the elements that have this offset in their windows: every `stride`-th one
         target: Any = tuple(
             slice(o * d, o * d + (count - 1) * s + 1, s)
             for o, d, count, s in zip(offset, dilation, shape[2:], stride)
@@ -105,8 +111,8 @@ def im2col(
     padding: Sequence[int],
     stride: Sequence[int],
 ) -> Any:
-    """`nn.functional.unfold`: the windows of (N, C, H, W) as columns (N, C · kernel, windows).
-    Raises RuntimeError.
+    """`nn.functional.unfold`: the windows of (N, C, H, W) as columns (N, C · kH · kW, windows).
+    Raises RuntimeError for sizes that do not fit.
     """
     places = im2col_places(self, kernel_size, dilation, padding, stride)
     rows = self.shape[-3] * kernel_size[0] * kernel_size[1]
@@ -117,7 +123,7 @@ def im2col(
         )
     x = array(self) if self.dim() == 4 else array(self)[None]
     windows = unfold_windows(pad_spatial(x, padding), kernel_size, stride, dilation)
-    array(out).reshape(windows.shape)[...] = windows
+    array(out).reshape(windows.shape)[...] = windows  # (N, C, kH, kW, oH, oW): the only copy
     return out
 
 
@@ -129,8 +135,8 @@ def col2im(
     padding: Sequence[int],
     stride: Sequence[int],
 ) -> Any:
-    """The adjoint of `im2col`: columns (N, C · kernel, windows) added up into (N, C, *output_size).
-    Raises RuntimeError.
+    """The adjoint of `im2col`: columns (N, C · kH · kW, windows), added up into
+    (N, C, *output_size). Raises RuntimeError for sizes that do not fit.
     """
     places = col2im_places(self, output_size, kernel_size, dilation, padding, stride)
     channels = self.shape[-2] // (kernel_size[0] * kernel_size[1])
@@ -151,8 +157,8 @@ def im2col_places(
     padding: Sequence[int],
     stride: Sequence[int],
 ) -> list[int]:
-    """How many windows there are along each dimension. Raises RuntimeError for sizes that do not
-    fit.
+    """The number of windows along each of the two dimensions. Raises RuntimeError or IndexError for
+    sizes that do not fit.
     """
     _check_pairs(kernel_size, dilation, padding, stride)
     if t.dim() < 3:
@@ -167,6 +173,7 @@ def im2col_places(
             "dimensions for input, but got: "
             f"{list(t.shape)}"
         )
+    # a window reaches over d * (k - 1) + 1 elements; the first one starts at -p
     places = [
         (n + 2 * p - d * (k - 1) - 1) // s + 1
         for n, k, d, p, s in zip(t.shape[-2:], kernel_size, dilation, padding, stride)
@@ -189,8 +196,8 @@ def col2im_places(
     padding: Sequence[int],
     stride: Sequence[int],
 ) -> list[int]:
-    """How many windows there are along each dimension. Raises RuntimeError where `t` does not have
-    as many columns.
+    """The number of windows along each of the two dimensions of the output. Raises RuntimeError
+    unless `t` has as many columns.
     """
     if len(output_size) != 2:
         raise RuntimeError(
@@ -231,7 +238,7 @@ def _check_pairs(
     padding: Sequence[int],
     stride: Sequence[int],
 ) -> None:
-    """Raises RuntimeError for what is no pair, or what no window can have."""
+    """Raises RuntimeError unless each is a pair of positive numbers; padding may be 0."""
     pairs = {"kernel_size": kernel_size, "dilation": dilation, "padding": padding, "stride": stride}
     for name, pair in pairs.items():
         if len(pair) != 2:

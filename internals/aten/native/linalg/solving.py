@@ -1,11 +1,11 @@
 """Systems of linear equations (`aten/src/ATen/native/BatchLinearAlgebra.cpp`, `LinearAlgebra.cpp`).
 
-A is factored into triangular matrices, P A = L U, and A X = B is then two substitutions. The
-factors are results too, for the derivative: its system has the matrix Aᴴ, and its factors are known
-by then. X A = B is Aᵀ Xᵀ = Bᵀ.
+A is factored into triangular matrices, P A = L U, and A X = B is then solved by two substitutions.
+The factors are results too: the derivative solves a system with the matrix Aᴴ, and by then its
+factors are known. X A = B is solved as Aᵀ Xᵀ = Bᵀ.
 
-How the real one differs: it broadcasts the factors in memory, and LAPACK writes X where it will
-stay.
+How the real one differs: it copies the factors for each matrix of a broadcast batch, and LAPACK
+writes X straight to the result.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 def _linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool = False) -> Any:
-    """X with A X = B (without `left`, X A = B), the factors of A, their pivots, and LAPACK's `info`
-    for each A.
+    """(X, LU, pivots, info): X with A X = B (without `left`, X A = B), the factors of A in one
+    matrix, their pivots, and LAPACK's `info` for each A: 0, or the number of the first zero pivot.
 
     B is a vector or matrix, or a batch of either; batches are broadcast. Raises RuntimeError for
     sizes that do not fit and dtypes other than float32, float64 and complex, and, with
@@ -40,6 +40,7 @@ def _linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool
     checks.floating(name, A)
     checks.same_dtype(name, A, B, ("A", "B"))
     vector = is_vector(A, B)
+    # a vector (..., n) is solved as a matrix (..., n, 1)
     sides = alias(B, (*B.shape, 1), (*B.stride(), 1), B.storage_offset()) if vector else B
     check_system(name, A, sides, left)
     batch = common_batch(sides.shape, A.shape)
@@ -52,6 +53,7 @@ def _linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool
     if check_errors:
         raise_for(array(info), "torch.linalg.solve_ex", A.dim() == 2)
     sizes = (*batch, *sides.shape[-2:])[: -1 if vector else None]
+    # LAPACK's order for X; without `left` it is Xᵀ that it solves for, so X is row-major
     result = (
         column_major(sizes, A.dtype)
         if left and len(sizes) > 1
@@ -86,8 +88,8 @@ def linalg_solve(A: Tensor, B: Tensor, left: bool = True) -> Any:
 def linalg_tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None = None) -> Any:
     """X with tensordot(self, X, X.dim()) = other; `dims` of self are moved to the end first.
 
-    Raises RuntimeError unless the sizes of self after the first `other.dim()` have the product of
-    those of other.
+    The first `other.dim()` sizes of self are those of other, the rest those of X. Raises
+    RuntimeError unless both have the same product: as a matrix, self is square.
     """
     n, k = self.dim(), other.dim()
     if dims is not None:

@@ -2,10 +2,10 @@
 
 A matrix A of m rows and n columns is U diag(S) Vh: k = min(m, n) orthonormal columns in U, k
 orthonormal rows in Vh, and k numbers S >= 0, the largest first. Of the operators here only
-`_linalg_svd` has a derivative of its own, and its formula takes U and Vh. So who wants S alone has
-them computed if a gradient may be asked for, and not otherwise.
+`_linalg_svd` has a derivative of its own, and its formula takes U and Vh. So `linalg_svdvals`,
+which returns S alone, computes U and Vh only if a gradient may be asked for.
 
-How the real one differs: a GPU has several routines for it, between which `driver` chooses.
+How the real one differs: on a GPU it has several routines, from which `driver` chooses.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.core.tensor_impl import Array
 
-NOT_FINITE = -4  # LAPACK's `info` when the fourth argument, the matrix, contains NaN
+NOT_FINITE = -4  # LAPACK's `info` for a wrong fourth argument: the matrix, which contains NaN
 
 
 def linalg_svd(A: Tensor, full_matrices: bool = True, driver: str | None = None) -> Any:
-    """U, S and Vh of every matrix; square U and Vh with `full_matrices`. Raises as
+    """U, S and Vh of every matrix; with `full_matrices` U is (m, m) and Vh (n, n). Raises as
     `_linalg_svd`.
     """
     return named("linalg_svd", ("U", "S", "Vh"))(*ops._linalg_svd(A, full_matrices, True, driver))
@@ -62,10 +62,10 @@ def svd(self: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 def _linalg_svd(
     A: Tensor, full_matrices: bool = False, compute_uv: bool = True, driver: str | None = None
 ) -> Any:
-    """U, S and Vh of every matrix in the last two dimensions; without `compute_uv` U and Vh are
-    empty.
+    """U (m, k), S (k) and Vh (k, n) of every matrix in the last two dimensions, k = min(m, n);
+    without `compute_uv` U and Vh are empty.
 
-    With `full_matrices` U and Vh are square. S is real. Raises RuntimeError for less than two
+    With `full_matrices` U is (m, m) and Vh (n, n). S is real. Raises RuntimeError for less than two
     dimensions, for integers and when a `driver` is named, NotImplementedError for half precision,
     LinAlgError when A contains NaN or infinity.
     """
@@ -85,7 +85,7 @@ def _linalg_svd(
     if compute_uv:
         U = column_major((*batch, m, m if full_matrices else k), A.dtype)
         Vh = column_major((*batch, n if full_matrices else k, n), A.dtype)
-        if not A.numel():
+        if not A.numel():  # an empty matrix never reaches LAPACK; any orthonormal U and Vh will do
             array(U)[...], array(Vh)[...] = np.eye(*U.shape[-2:]), np.eye(*Vh.shape[-2:])
     _decompose(A, U, S, Vh, full_matrices)
     if not compute_uv:
@@ -96,6 +96,9 @@ def _linalg_svd(
 def _decompose(
     A: Tensor, U: Tensor | None, S: Tensor, Vh: Tensor | None, full_matrices: bool
 ) -> None:
+    """Fill U, S and Vh, or only S if U is None, matrix by matrix, by LAPACK's `gesdd`. Raises
+    LinAlgError where a matrix holds NaN or infinity, or `gesdd` does not converge.
+    """
     a, info = array(A), np.zeros(A.shape[:-2], np.int32)
     info[~np.isfinite(a).all((-2, -1))] = NOT_FINITE
     check_errors(info, "linalg.svd", A.dim() == 2)

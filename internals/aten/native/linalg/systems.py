@@ -1,7 +1,10 @@
 """Checks of the two sides of A X = B (`aten/src/ATen/native/LinearAlgebraUtils.h`:
 `checkInputsSolver`).
 
-How the real one differs: it does not.
+Without `left` the equation is X A = B. A is (..., n, n) and B (..., n, k), or (..., k, n).
+
+How the real one differs: `common_batch` is `_linalg_broadcast_batch_dims` there, which also expands
+both tensors.
 """
 
 from __future__ import annotations
@@ -18,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def check_system(name: str, A: Tensor, B: Tensor, left: bool) -> None:
-    """Raises RuntimeError unless A is square and B as high, for A X = B, or (without `left`) as
-    wide, for X A = B.
+    """Raises RuntimeError unless A is square and B has as many rows, for A X = B, or (without
+    `left`) as many columns, for X A = B.
     """
     checks.square(name, A)
     checks.matrices(name, B, "B")
@@ -41,7 +44,7 @@ def is_vector(A: Tensor, B: Tensor) -> bool:
 
 
 def common_batch(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
-    """The sizes that the batches of matrices of these sizes broadcast to. Raises RuntimeError if
-    they do not.
+    """The batch sizes that two batches of matrices broadcast to: all sizes but the last two. Raises
+    RuntimeError if they do not broadcast.
     """
     return tuple(broadcast_shapes(first[:-2], second[:-2]))

@@ -1,10 +1,11 @@
 """Products of tensors (`aten/src/ATen/native/Linear.cpp`: `tensordot`; `LinearAlgebra.cpp`: `kron`,
 `inner`, `linalg_vecdot`).
 
-`tensordot` sums over pairs of dimensions, one of each tensor. They are moved to the inside,
-everything else is flattened, and what is left is one product of matrices. All here are composite.
+`tensordot` sums over pairs of dimensions, one of each tensor. These are moved to the inside and
+flattened to one, as are the others to rows and columns; the rest is one product of matrices. All
+functions here are composite: their derivatives follow from the operators that they call.
 
-How the real one differs: it does not.
+How the real one differs: sizes may be symbols in `tensordot`, so that compilers can trace it.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ def tensordot(
     if self.dtype is not other.dtype:
         raise RuntimeError("both inputs should have same dtype")
     a, b, inner = self, other, 1
+    # where one side has size 1, it multiplies the sum of the other side: both get size 1
     for i, j in zip(dims_self, dims_other):
         n, m = self.size(i), other.size(j)
         if m == 1:
@@ -52,6 +54,7 @@ def tensordot(
     summed_other = [wrap_dim(d, other.dim()) for d in dims_other]
     kept_self = [d for d in range(self.dim()) if d not in summed_self]
     kept_other = [d for d in range(other.dim()) if d not in summed_other]
+    # (*kept_self, *summed) @ (*summed, *kept_other)
     left, right = (
         ops.permute(a, [*kept_self, *summed_self]),
         ops.permute(b, [*summed_other, *kept_other]),
@@ -65,8 +68,8 @@ def tensordot(
 
 
 def _one_sum(a: Tensor, b: Tensor) -> Any:
-    """The sum of all products; what is not contiguous is multiplied where it lies rather than
-    copied for `dot`.
+    """The sum of all products. Operands that are not contiguous are multiplied where they lie,
+    rather than copied for `dot`.
     """
     if a.is_contiguous() and b.is_contiguous():
         return ops.dot(ops.reshape(a, [-1]), ops.reshape(b, [-1]))
@@ -106,6 +109,7 @@ def kron(self: Tensor, other: Tensor) -> Any:
     n = max(self.dim(), other.dim())
     a = (1,) * (n - self.dim()) + tuple(self.shape)
     b = (1,) * (n - other.dim()) + tuple(other.shape)
+    # (a0, 1, a1, 1, ...) * (1, b0, 1, b1, ...) is (a0, b0, a1, b1, ...), viewed as (a0 * b0, ...)
     left = ops.reshape(self, [size for k in a for size in (k, 1)])
     right = ops.reshape(other, [size for k in b for size in (1, k)])
     product = ops.mul_Tensor(left, right).contiguous()

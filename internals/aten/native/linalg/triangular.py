@@ -2,8 +2,8 @@
 `linalg_solve_triangular_out`).
 
 Nothing has to be factored: the last row of an upper triangular system has one unknown, the row
-above it one more. BLAS does it, `trsm`. What is on the other side of the diagonal is not looked at,
-and with `unitriangular` nor is the diagonal.
+above it one more. BLAS's `trsm` solves it. The elements on the other side of the diagonal are not
+read, and with `unitriangular`, which takes 1 for the diagonal, that is not read either.
 
 How the real one differs: where A lies transposed or conjugated in memory it tells `trsm` so,
 instead of copying A.
@@ -35,8 +35,8 @@ def linalg_solve_triangular(
 ) -> Any:
     """X with self X = B (without `left`, X self = B), batches broadcast, in the dtype of `self`.
 
-    A singular matrix is no error: it gives infinities or NaN. Raises RuntimeError for sizes that do
-    not fit, NotImplementedError for dtypes other than float32, float64 and complex.
+    A singular matrix raises nothing: it gives infinities or NaN. Raises RuntimeError for sizes that
+    do not fit, NotImplementedError for dtypes other than float32, float64 and complex.
     """
     check_system("linalg.solve_triangular", self, B, left)
     a, b = _broadcast(self, B)
@@ -69,7 +69,7 @@ def triangular_solve(
         a.swapaxes(-1, -2) if transpose else a,
         b,
         array(result),
-        upper != transpose,
+        upper != transpose,  # the transpose of an upper triangular matrix is a lower one
         True,
         unitriangular,
     )
@@ -78,18 +78,24 @@ def triangular_solve(
 
 
 def _broadcast(A: Tensor, B: Tensor) -> tuple[Any, Any]:
+    """The arrays of A (..., n, n) and B (..., n, k), broadcast to one batch."""
     batch = common_batch(B.shape, A.shape)
     return broadcast_batch(A, batch), broadcast_batch(B, batch)
 
 
 def _solve(a: Array, b: Array, out: Array, upper: bool, left: bool, unitriangular: bool) -> None:
+    """Fill `out` with X, batch by batch; all three have the same batch sizes."""
     if b.size:
         (trsm,) = linalg.get_blas_funcs(("trsm",), dtype=b.dtype)
+        # its flags: side 0 is A X = B, 1 is X A = B; diag 1 takes the diagonal as 1
         for i in np.ndindex(*b.shape[:-2]):
             out[i] = trsm(1, a[i], b[i], side=not left, lower=not upper, diag=unitriangular)
 
 
 def _check_old(self: Tensor, A: Tensor) -> None:
+    """`triangular_solve`'s own checks: RuntimeError for fewer than two dimensions, or sizes that do
+    not fit.
+    """
     for name, t in (("b", self), ("A", A)):
         if t.dim() < 2:
             raise RuntimeError(

@@ -1,10 +1,11 @@
-"""Arguments that random operators refuse: no range, a dtype that cannot hold it
-(`aten/src/ATen/native/DistributionTemplates.h`).
+"""Checks of the arguments of random operators: bounds that are no range, a dtype that cannot hold
+the numbers (`aten/src/ATen/native/DistributionTemplates.h`).
 
-The kernels of the GPU ask the same functions.
+The kernels of the CPU and of the GPU call the same functions. Some operators check the dtype of an
+empty tensor too, others do not: each as PyTorch does, hence `if t.numel()` in some of them.
 
-How the real one differs: it does not. Whether a dtype is refused where there is nothing to draw is
-different from operator to operator, and so here.
+How the real one differs: the checks of a dtype are part of each device's kernel, in the macro that
+chooses a loop for the dtype.
 """
 
 from __future__ import annotations
@@ -30,18 +31,21 @@ _TYPE_NAME = {
     "int32": "int",
     "int64": "long",
 }
+# binary digits of the significand: integers up to 2 ** digits are exact
 _DIGITS = {"float16": 11, "float32": 24, "float64": 53}
 
 
 def check_uniform(
     t: Tensor, low: float, high: float, kernel: str = "check_uniform_bounds"
 ) -> dtype:
-    """The dtype to draw. Raises RuntimeError unless low <= high are two finite numbers of it."""
-    kind = _floating(t, kernel)
-    highest = float(np.finfo(kind.to_real().np).max)
+    """The dtype to draw. Raises RuntimeError unless low <= high are finite numbers of that dtype,
+    and so is their difference.
+    """
+    d = _floating(t, kernel)
+    highest = float(np.finfo(d.to_real().np).max)
     for name, value in (("from", low), ("to", high)):
         if not -highest <= value <= highest:
-            raise RuntimeError(f"{name} is out of bounds for {C_NAME[kind.to_real().name]}")
+            raise RuntimeError(f"{name} is out of bounds for {C_NAME[d.to_real().name]}")
     if low > high:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
@@ -49,10 +53,10 @@ def check_uniform(
     if high - low > highest:
         raise RuntimeError(
             "uniform_ expects to-from <= "
-            f"std::numeric_limits<{SCALAR_TYPE_NAME[kind.to_real()]}>::max(), but found "
+            f"std::numeric_limits<{SCALAR_TYPE_NAME[d.to_real()]}>::max(), but found "
             f"to={high:g} and from={low:g} which result in to-from to exceed the limit"
         )
-    return kind
+    return d
 
 
 def check_normal(t: Tensor, std: float, kernel: str) -> dtype:
@@ -63,8 +67,8 @@ def check_normal(t: Tensor, std: float, kernel: str) -> dtype:
 
 
 def check_std(std: Tensor) -> None:
-    """Raises RuntimeError unless all deviations are real and >= 0. The host has to know: for a GPU
-    it waits here.
+    """Raises RuntimeError unless all deviations are real and >= 0. Python needs the answer, so for
+    a tensor on a GPU it waits here for the kernels before it.
     """
     if std.is_complex():
         raise RuntimeError("normal expects standard deviation to be non-complex")
@@ -73,8 +77,9 @@ def check_std(std: Tensor) -> None:
 
 
 def check_integers(t: Tensor, low: int, high: int | None) -> int:
-    """The exclusive end of the range to draw integers from, by default after the largest there is.
-    Raises RuntimeError.
+    """The exclusive end of the range to draw integers from: `high`, or for None one more than the
+    largest integer of the dtype. Raises RuntimeError for complex, for low >= high, and for a range
+    that the dtype cannot hold.
     """
     if t.is_complex():
         raise RuntimeError(
@@ -94,58 +99,59 @@ def check_bernoulli(t: Tensor, p: float, kernel: str) -> None:
 
 
 def _floating(t: Tensor, kernel: str) -> dtype:
+    """The dtype of `t`. Raises NotImplementedError, naming `kernel`, unless floating or complex."""
     check_dtype(kernel, t.dtype, dt.FLOATING, dt.COMPLEX)
     return t.dtype
 
 
-def limits(kind: dtype) -> tuple[int, int]:
-    """The integers that `kind` holds exactly, smallest and largest."""
-    if kind.category == dt.BOOL:
+def limits(d: dtype) -> tuple[int, int]:
+    """(smallest, largest): the range of integers that a dtype holds exactly."""
+    if d.category == dt.BOOL:
         return 0, 1
-    if kind.category == dt.INTEGRAL:
-        info = np.iinfo(kind.np)
+    if d.category == dt.INTEGRAL:
+        info = np.iinfo(d.np)
         return int(info.min), int(info.max)
-    return -(2 ** _DIGITS[kind.name]), 2 ** _DIGITS[kind.name]
+    return -(2 ** _DIGITS[d.name]), 2 ** _DIGITS[d.name]
 
 
-def _check_bounds(low: int, high: int, kind: dtype) -> None:
+def _check_bounds(low: int, high: int, d: dtype) -> None:
+    """Raises RuntimeError unless low < high and the dtype holds low ... high - 1. A floating dtype
+    that is too coarse only warns, as in PyTorch.
+    """
     if low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
-    smallest, largest = limits(kind)
+    smallest, largest = limits(d)
     for name, value in (("from", low), ("to - 1", high - 1)):
-        if kind.category == dt.FLOATING:
+        if d.category == dt.FLOATING:
             if abs(value) > largest:
-                power = _DIGITS[kind.name]
+                power = _DIGITS[d.name]
                 warn(
                     f"{name} is out of bounds [-(2^{power}), 2^{power}]. Due to precision "
-                    f"limitations {C_NAME[kind.name]} can support discrete uniform distribution "
+                    f"limitations {C_NAME[d.name]} can support discrete uniform distribution "
                     "only within this range. This warning will become an error in version 1.7 "
                     "release, please fix the code in advance"
                 )
         elif not smallest <= value <= largest:
-            raise RuntimeError(
-                f"{name} is out of bounds for {_TYPE_NAME.get(kind.name, kind.name)}"
-            )
+            raise RuntimeError(f"{name} is out of bounds for {_TYPE_NAME.get(d.name, d.name)}")
 
 
-def check_permutation(n: int, kind: dtype) -> None:
+def check_permutation(n: int, d: dtype) -> None:
     """Raises RuntimeError when the dtype cannot hold n, NotImplementedError for bool and
     complex.
     """
-    if kind.category == dt.FLOATING and n > 2 ** _DIGITS[kind.name] + 1:
+    if d.category == dt.FLOATING and n > 2 ** _DIGITS[d.name] + 1:
         raise RuntimeError(
-            f"n cannot be greater than {2 ** _DIGITS[kind.name] + 1} for {SCALAR_TYPE_NAME[kind]} "
-            "type."
+            f"n cannot be greater than {2 ** _DIGITS[d.name] + 1} for {SCALAR_TYPE_NAME[d]} type."
         )
-    check_dtype("randperm", kind, dt.INTEGRAL, dt.FLOATING)
-    checked(n, kind)
+    check_dtype("randperm", d, dt.INTEGRAL, dt.FLOATING)
+    checked(n, d)
 
 
 def check_weights(t: Tensor, weights: Array, num_samples: int, replacement: bool) -> None:
-    """Raises RuntimeError for weights nothing can be drawn from; `weights` is a numpy array of
-    those in `t`.
+    """Raises RuntimeError unless `num_samples` indices can be drawn from each row of `weights`, the
+    elements of `t` as an array: they are finite, not negative, and not all 0.
     """
     if t.dtype.category != dt.FLOATING:
         raise RuntimeError(
@@ -200,6 +206,7 @@ def check_geometric(t: Tensor, p: float) -> None:
 
 
 def _check_continuous(name: str, t: Tensor, names: dict[Any, str]) -> None:
+    """Raises RuntimeError for a dtype that is not floating, which `names` gives a name."""
     if t.dtype.category != dt.FLOATING:
         raise RuntimeError(
             f"{name} distribution is a continuous probability distribution. dtype must be a "

@@ -1,15 +1,14 @@
 """Exponential, log-normal and Cauchy numbers (`aten/src/ATen/native/cpu/DistributionTemplates.h`:
 `exponential_kernel`, ...).
 
-Each is a uniform number u, or a normal one, put through the inverse of the distribution function:
--log(1 - u) / lambda, median + sigma tan(pi (u - 1/2)), exp(normal). All are drawn in double
-precision.
+A uniform number u is put through the inverse of the distribution function, -log(1 - u) / lambda or
+median + sigma tan(pi (u - 1/2)); a log-normal number is exp of a normal one. All are drawn in
+double precision.
 
-Compared with PyTorch 2.13 they agree up to the last bit of a double, and mostly bit for bit in
-float32, except where it has MKL draw exponential numbers, on Intel processors.
+They agree with PyTorch 2.13 up to the last bit of a double, and mostly bit for bit in float32.
 
-How the real one differs: on Intel processors `exponential_` takes one seed from the generator, and
-a stream of MKL's from there.
+How the real one differs: on Intel processors `exponential_` takes one number from the generator as
+a seed, and draws the rest from a stream of MKL, so its numbers differ.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
 
 
 def exponential_(self: Tensor, lambd: float, generator: Generator | None) -> Any:
-    """Times until something happens that happens `lambd` times per unit. Raises RuntimeError unless
-    lambd > 0.
+    """Waiting times for an event that happens `lambd` times per unit of time on average. Raises
+    RuntimeError unless lambd > 0.
     """
     check_exponential(self, lambd)
     return store(
@@ -59,5 +58,6 @@ def cauchy_(self: Tensor, median: float, sigma: float, generator: Generator | No
 
 
 def _exp(x: Array) -> Any:
+    """exp, infinite without a warning where it overflows."""
     with np.errstate(over="ignore"):
         return np.exp(x)

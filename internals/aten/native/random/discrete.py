@@ -1,11 +1,13 @@
 """Random integers, choices and permutations (`aten/src/ATen/native/Distributions.cpp`,
 `TensorFactories.cpp`).
 
-`multinomial` without replacement divides each weight by an exponential number and takes the
-largest: the same trick as in PyTorch, and the same samples where `exponential_` agrees. Its samples
-with replacement agree too.
+`multinomial` without replacement divides each weight by an exponential number and takes the largest
+quotients, as PyTorch does. An exponential number divided by w is the time until the first event at
+rate w; of several events with rates w, each is the first one with a probability proportional to its
+w. The samples are PyTorch's where `exponential_` agrees; those with replacement agree, too.
 
-How the real one differs: see `transformations`.
+How the real one differs: on Intel processors it draws `bernoulli_(p)` from a stream of MKL (see
+`transformations`).
 """
 
 from __future__ import annotations
@@ -45,8 +47,9 @@ if TYPE_CHECKING:
 
 
 def random_from_(self: Tensor, from_: int, to: int | None, generator: Generator | None) -> Any:
-    """Integers from `from` to `to - 1`; to the largest the dtype has when `to` is None."""
+    """Integers from `from_` to `to - 1`; up to the largest of the dtype when `to` is None."""
     top = check_integers(self, from_, to)
+    # a range of 2 ** 28 numbers or more takes two 32-bit words for each
     how = generator, from_, top - from_, top - from_ >= 1 << 28
     return store(
         self,
@@ -62,11 +65,13 @@ def random_to_(self: Tensor, to: int, generator: Generator | None) -> Any:
 
 
 def random_(self: Tensor, generator: Generator | None) -> Any:
-    """Integers over all that the dtype can hold exactly, from 0 on."""
-    kind = self.dtype
-    if kind.is_complex:
-        raise not_implemented(f"random_kernel_{kernel_device(self)}", kind)
-    span, wide = limits(kind)[1] + 1, kind.itemsize == 8
+    """Integers from 0 to the largest that the dtype holds exactly. Raises NotImplementedError for
+    complex.
+    """
+    d = self.dtype
+    if d.is_complex:
+        raise not_implemented(f"random_kernel_{kernel_device(self)}", d)
+    span, wide = limits(d)[1] + 1, d.itemsize == 8
 
     def numbers(n: int) -> Any:
         g = on_cpu(generator)
@@ -84,8 +89,8 @@ def bernoulli__float(self: Tensor, p: float, generator: Generator | None) -> Any
 
 
 def bernoulli__Tensor(self: Tensor, p: Tensor, generator: Generator | None) -> Any:
-    """1 with the probability at the same place in `p`. Raises RuntimeError unless these are
-    probabilities of the same shape.
+    """1 with the probability that `p`, expanded to the shape of `self`, has at the same position,
+    else 0. Raises RuntimeError for elements of `p` outside of 0...1.
     """
     if kernel_device(self) == "cuda" and p.dtype.category != dt.FLOATING:
         raise RuntimeError(
@@ -99,6 +104,7 @@ def bernoulli__Tensor(self: Tensor, p: Tensor, generator: Generator | None) -> A
     if self.device is not CPU:
         return on_device("random.bernoulli_by_element", self, generator, p)
     p = expand(p, self.shape)
+    # the generator is read in the order in which PyTorch's TensorIterator visits the elements
     order = memory_order(
         self.shape, [tuple(s * t.dtype.itemsize for s in t.stride()) for t in (self, p)]
     )
@@ -112,12 +118,12 @@ def bernoulli__Tensor(self: Tensor, p: Tensor, generator: Generator | None) -> A
 
 
 def bernoulli(self: Tensor, generator: Generator | None) -> Any:
-    """1 with the probability each element says, else 0."""
+    """1 with the probability that each element of `self` is, else 0: a new tensor like `self`."""
     return bernoulli__Tensor(like(self), self, generator)
 
 
 def bernoulli_out(self: Tensor, generator: Generator | None, out: Tensor) -> Any:
-    """Drawn in the dtype of `out`."""
+    """`bernoulli` written to `out`, in its dtype."""
     check_no_partial_overlap(out, self)
     return bernoulli__Tensor(target(self.shape, None, None, None, None, out), self, generator)
 
@@ -146,7 +152,7 @@ def randperm_generator(
     device: device | None,
     pin_memory: bool | None,
 ) -> Any:
-    """0 to n-1 in random order. Raises RuntimeError when the dtype cannot hold n."""
+    """0 to n - 1 in random order. Raises RuntimeError when the dtype cannot hold n."""
     kind = dtype or dt.int64
     t = empty((n,), kind, layout, device, pin_memory)
     check_permutation(n, kind)
@@ -161,7 +167,8 @@ def randperm_generator(
 def multinomial(
     self: Tensor, num_samples: int, replacement: bool, generator: Generator | None
 ) -> Any:
-    """`num_samples` indices from each row, drawn with probabilities proportional to its weights.
+    """`num_samples` indices from each row of `self`, (n) or (rows, n), drawn with probabilities
+    proportional to the row's weights: int64, (num_samples) or (rows, num_samples).
 
     Raises RuntimeError for weights that are negative, not finite or all zero, or when there are too
     few to draw from.
@@ -174,8 +181,10 @@ def multinomial(
         q = draw.exponential(g, rows.size).reshape(rows.shape).astype(weights.dtype)
         with np.errstate(all="ignore"):
             keys = rows / q
+        # stable: of equal keys the first one, as a maximum would find it
         picked = np.argsort(-keys, axis=1, kind="stable")[:, :num_samples]
     else:
+        # u is uniform in [0, 1): the interval of the cumulative sums that it falls in is the index
         total = np.cumsum(rows, axis=1)
         cumulative = total / total[:, -1:]
         cumulative[:, -1] = 1
@@ -189,8 +198,8 @@ def multinomial(
 
 
 def geometric_(self: Tensor, p: float, generator: Generator | None) -> Any:
-    """How many tries it takes until one succeeds, each with probability `p`. Raises RuntimeError
-    unless 0 < p < 1.
+    """The number of tries until the first success, where each succeeds with probability `p`. Raises
+    RuntimeError unless 0 < p < 1.
     """
     check_geometric(self, p)
     return store(self, lambda n: draw.geometric(on_cpu(generator), n, p))

@@ -1,9 +1,11 @@
-"""Random tensors from nothing: `rand`, `randn`, `randint` and their kind
+"""Factories of random tensors: `rand`, `randn`, `randint` and their kind
 (`aten/src/ATen/native/TensorFactories.cpp`).
 
-Each is an empty tensor, and an in-place operator that fills it.
+Each makes an empty tensor, or resizes `out`, and calls the in-place operator that fills it. The
+overloads differ in their arguments: with a generator or without, with a size or, those named
+`_like`, with a tensor that gives size and dtype.
 
-How the real one differs: see `transformations`.
+How the real one differs: `transformations` says how far the numbers agree with PyTorch's.
 """
 
 from __future__ import annotations
@@ -50,6 +52,7 @@ def rand_generator(
     pin_memory: bool | None,
     out: Tensor | None = None,
 ) -> Any:
+    """`rand` from a given generator; None means the default one."""
     return uniform_(target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, generator)
 
 
@@ -74,6 +77,7 @@ def randn_generator(
     pin_memory: bool | None,
     out: Tensor | None = None,
 ) -> Any:
+    """`randn` from a given generator."""
     return normal_(target(size, dtype, layout, device, pin_memory, out), 0.0, 1.0, generator)
 
 
@@ -86,8 +90,8 @@ def randint(
     pin_memory: bool | None,
     out: Tensor | None = None,
 ) -> Any:
-    """Integers from 0 to `high - 1`, int64 by default. Raises RuntimeError unless there are such
-    integers in the dtype.
+    """Integers from 0 to `high - 1`, int64 by default. Raises RuntimeError for high < 1, and where
+    the dtype cannot hold them.
     """
     return randint_low_generator(0, high, size, None, dtype, layout, device, pin_memory, out)
 
@@ -97,6 +101,7 @@ def randint_generator(
     layout: layout | None, device: device | None, pin_memory: bool | None,
     out: Tensor | None = None,
 ) -> Any:  # fmt: skip
+    """`randint` from a given generator."""
     return randint_low_generator(0, high, size, generator, dtype, layout, device, pin_memory, out)
 
 
@@ -110,6 +115,7 @@ def randint_low(
     pin_memory: bool | None,
     out: Tensor | None = None,
 ) -> Any:
+    """`randint` from `low` on."""
     return randint_low_generator(low, high, size, None, dtype, layout, device, pin_memory, out)
 
 
@@ -131,8 +137,8 @@ def randint_low_generator(
 
 
 def rand_like(self: Tensor, *options: Any) -> Any:
-    """`options` are dtype, layout, device, pin_memory and memory_format: what is None is as in
-    `self`.
+    """Uniform numbers in [0, 1) in the shape of `self`. `options` are dtype, layout, device,
+    pin_memory and memory_format; those that are None are taken from `self`.
     """
     return rand_like_generator(self, None, *options)
 
@@ -143,6 +149,7 @@ def rand_like_generator(self: Tensor, generator: Generator | None, *options: Any
 
 
 def randn_like(self: Tensor, *options: Any) -> Any:
+    """Standard normal numbers; `options` as in `rand_like`."""
     return randn_like_generator(self, None, *options)
 
 
@@ -152,16 +159,19 @@ def randn_like_generator(self: Tensor, generator: Generator | None, *options: An
 
 
 def randint_like(self: Tensor, high: int, *options: Any) -> Any:
+    """Integers from 0 to `high - 1`; `options` as in `rand_like`."""
     return randint_like_low_generator_dtype(self, 0, high, None, *options)
 
 
 def randint_like_generator(
     self: Tensor, high: int, generator: Generator | None, *options: Any
 ) -> Any:
+    """`randint_like` from a given generator."""
     return randint_like_low_generator_dtype(self, 0, high, generator, *options)
 
 
 def randint_like_low_dtype(self: Tensor, low: int, high: int, *options: Any) -> Any:
+    """`randint_like` from `low` on."""
     return randint_like_low_generator_dtype(self, low, high, None, *options)
 
 
@@ -173,6 +183,7 @@ def randint_like_low_generator_dtype(
 
 
 def randint_like_Tensor(self: Tensor, high: Tensor, *options: Any) -> Any:
+    """`randint_like` with `high` in a 0-d tensor."""
     return randint_like_Tensor_generator(self, high, None, *options)
 
 

@@ -1,11 +1,12 @@
 """Storing random numbers in a tensor (`aten/src/ATen/native/cpu/DistributionTemplates.h`, `Loops.h:
 cpu_serial_kernel`).
 
-Numbers come one after the other from the generator and are stored in the order in which the
-elements lie in memory.
+The generator gives one number after the other, and they are stored in the order in which the
+elements lie in memory: so a transposed tensor gets other numbers at the same indices than a
+contiguous one.
 
-How the real one differs: a loop that computes a number where it is stored; here an array of numbers
-is made first.
+How the real one differs: its loop computes each number where it is stored; here all numbers are
+computed first, as one array.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ if TYPE_CHECKING:
 
 
 def store(t: Tensor, numbers: Callable[[int], Any], name: str = "", *args: Any) -> Any:
-    """Call `numbers(count)` and store what it returns in `t`, in the order of its memory; a complex
-    number takes two.
+    """Fill `t` with the array that `numbers(count)` returns, in the order of memory. A complex
+    tensor takes twice as many numbers as it has elements.
 
-    On another device `name` draws (`on_device`), which is called with `args`.
+    On another device `numbers` is not called: there the kernel `name` fills `t` (`on_device`); it
+    is called with `args`.
     """
     check_no_internal_overlap(t)
     if not t._geometry.stored:
@@ -47,10 +49,12 @@ def store(t: Tensor, numbers: Callable[[int], Any], name: str = "", *args: Any) 
         values = pairs[:, 0] + 1j * pairs[:, 1]
     else:
         values = numbers(n)
+    # dimensions from the outermost in memory to the innermost
     order = memory_order(t.shape, [t.stride()]) if not t.is_contiguous() else tuple(range(t.dim()))
     with np.errstate(all="ignore"):
         if t.dtype is float16 and values.dtype == np.float64:
-            values = values.astype(np.float32)  # a double becomes a half by way of a float
+            # rounded twice, as PyTorch converts a double to half
+            values = values.astype(np.float32)
         a.transpose(order)[...] = values.reshape([t.shape[d] for d in order])
     return t
 
@@ -73,8 +77,8 @@ def target(
 
 
 def on_cpu(given: Generator | None) -> Generator:
-    """The generator to draw from, by default the common one. Raises RuntimeError for one of another
-    device.
+    """The generator to draw from: the one given, or for None the default one of the CPU. Raises
+    RuntimeError for a generator of another device.
     """
     given = given or default_generator
     if given.device is not CPU:
@@ -85,7 +89,7 @@ def on_cpu(given: Generator | None) -> Generator:
 
 
 def kernel_device(t: Tensor) -> str:
-    """The name of the device in errors of a kernel; that of "meta" is the CPU's."""
+    """The device's name in the errors of a kernel: "cuda" or "cpu", also for "meta"."""
     return "cuda" if t.device.type == "cuda" else "cpu"
 
 

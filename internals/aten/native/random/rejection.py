@@ -1,18 +1,19 @@
 """Poisson and binomial numbers (`aten/src/ATen/native/Distributions.cpp: sample_poisson`,
 `Distributions.h: sample_binomial`).
 
-Small means are counted out: Poisson multiplies uniform numbers until the product falls below
-exp(-rate); binomial adds up the distances from one success to the next until they exceed the number
-of trials. Large means, from 10 on, are drawn by transformed rejection (Hörmann 1993): a uniform
-number is stretched over the integers, so that nearly the right number of them falls on each, and a
-second one decides whether to keep the result or to try again. So an element takes as many words as
-it happens to take.
+For small means events are counted one by one: Poisson multiplies uniform numbers until the product
+falls below exp(-rate); binomial adds up the distances from one success to the next until they
+exceed the number of trials. Large means, from 10 on, are drawn by transformed rejection (Hörmann
+1993): a uniform number is stretched over the integers, so that nearly the right share of them falls
+on each, and a second one decides whether to keep the result or to try again. So the number of words
+that an element takes from the generator differs from element to element.
 
 For the same seed the numbers are PyTorch's; for means beyond 1e8 some are not, because a rounding
 decides whether to try again.
 
-How the real one differs: rejection for binomials is TensorFlow's variant, followed here, too; a
-rate of infinity gives the smallest integer there, and a number of trials that is NaN never ends.
+How the real one differs: a rate of infinity gives the smallest integer there, and with a number of
+trials that is NaN it never returns. Rejection for binomials is TensorFlow's variant, there and
+here.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 Uniform = Callable[[], float]
 FROM_HERE_REJECTION = 10
-# What Stirling's formula leaves out of log(k!), for k from 0 to 9.
+# The error of Stirling's formula for log(k!), for k from 0 to 9; `_stirling_tail` computes others.
 STIRLING_TAILS = [
     0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
     0.0166446911898211, 0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
@@ -47,8 +48,8 @@ STIRLING_TAILS = [
 
 
 def poisson(self: Tensor, generator: Generator | None) -> Any:
-    """How often something happens that happens `self` times on average. Raises RuntimeError for
-    rates below 0, and NaN.
+    """The number of times that an event happens which happens `self` times on average, drawn for
+    each element. Raises RuntimeError for rates below 0, and NaN.
     """
     check_dtype("poisson_cpu", self.dtype, dt.FLOATING)
     rates = array(self)
@@ -62,44 +63,51 @@ def poisson(self: Tensor, generator: Generator | None) -> Any:
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None) -> Any:
-    """How many of `count` trials succeed, each with probability `prob`; the two broadcast.
+    """The number of successes in `count` trials, each with probability `prob`; the two broadcast.
 
-    Raises ValueError unless `count` is floating, RuntimeError unless `prob` has the same dtype,
-    NotImplementedError for float16.
+    Raises ValueError unless both are floating, RuntimeError for two dtypes, NotImplementedError for
+    float16.
     """
-    kind = count.dtype
-    if kind.category != dt.FLOATING:
+    dtype = count.dtype
+    if dtype.category != dt.FLOATING:
         raise ValueError(
-            f"binomial only supports floating-point dtypes for count, got: {SCALAR_TYPE_NAME[kind]}"
+            "binomial only supports floating-point dtypes for count, got: "
+            f"{SCALAR_TYPE_NAME[dtype]}"
         )
     if prob.dtype.category != dt.FLOATING:
         raise ValueError(
             "binomial only supports floating-point dtypes for prob, got: "
             f"{SCALAR_TYPE_NAME[prob.dtype]}"
         )
-    if prob.dtype is not kind:
+    if prob.dtype is not dtype:
         raise RuntimeError(
-            f"Found dtype {SCALAR_TYPE_NAME[prob.dtype]} but expected {SCALAR_TYPE_NAME[kind]}"
+            f"Found dtype {SCALAR_TYPE_NAME[prob.dtype]} but expected {SCALAR_TYPE_NAME[dtype]}"
         )
-    if kind is dt.float16:
-        raise not_implemented("binomial_cpu", kind)
-    t = empty_contiguous(broadcast_shapes(count.shape, prob.shape), kind)
+    if dtype is dt.float16:
+        raise not_implemented("binomial_cpu", dtype)
+    t = empty_contiguous(broadcast_shapes(count.shape, prob.shape), dtype)
     trials, chances = expand(count, t.shape), expand(prob, t.shape)
+    # the generator is read in the order in which PyTorch's TensorIterator visits the elements
     order = tuple(range(t.dim()))
     if t.shape != count.shape:
         order = memory_order(t.shape, [trials.stride(), chances.stride()])
     a, b = (array(x).transpose(order).ravel() for x in (trials, chances))
     with one_by_one(on_cpu(generator)) as uniform, np.errstate(invalid="ignore", over="ignore"):
         numbers = [_binomial(n, p, uniform) for n, p in zip(a, b)]
-    array(t).transpose(order)[...] = np.array(numbers, kind.np).reshape([t.shape[d] for d in order])
+    array(t).transpose(order)[...] = np.array(numbers, dtype.np).reshape(
+        [t.shape[d] for d in order]
+    )
     return t
 
 
 def _poisson(rate: float, uniform: Uniform) -> float:
+    """One number; beyond 2⁶³, which int64 cannot hold, it is the rate itself."""
     if rate == 0 or rate >= 2.0**63:
         return rate
     if rate >= FROM_HERE_REJECTION:
         return _poisson_by_rejection(rate, uniform)
+    # -log of a uniform number is the time to the next event, at rate 1; the times add up to `rate`
+    # when the product of the numbers falls to exp(-rate)
     limit, product, events = math.exp(-rate), uniform(), 0
     while product > limit:
         product *= uniform()
@@ -108,27 +116,30 @@ def _poisson(rate: float, uniform: Uniform) -> float:
 
 
 def _poisson_by_rejection(rate: float, uniform: Uniform) -> float:
+    """One number, by the algorithm PTRS of Hörmann (1993), which the constants are from."""
     log_rate = math.log(rate)
     b = 0.931 + 2.53 * math.sqrt(rate)
     a = -0.059 + 0.02483 * b
     log_of_inverse_alpha = math.log(1.1239 + 1.1328 / (b - 3.4))
     inside = 0.9277 - 3.6224 / (b - 2)
     while True:
+        # u in [-1/2, 1/2) becomes the candidate k; near the edges it is stretched without bound
         u, v = uniform() - 0.5, uniform()
         to_edge = 0.5 - abs(u)
         k = math.floor((2 * a / to_edge + b) * u + rate + 0.43) if to_edge else -1
-        if to_edge >= 0.07 and v <= inside:
+        if to_edge >= 0.07 and v <= inside:  # most candidates: accepted without a logarithm
             return k
         if k < 0 or (to_edge < 0.013 and v > to_edge):
             continue
+        # exact: log of v and of the stretch at u, against the log of the probability of k
         height = _log(v) + log_of_inverse_alpha - math.log(a / (to_edge * to_edge) + b)
         if height <= -rate + k * log_rate - math.lgamma(k + 1):
             return k
 
 
 def _binomial(count: Any, prob: Any, uniform: Uniform) -> Any:
-    """One number; `count` and `prob` are numbers of numpy, so that products and differences are
-    rounded as their dtype says.
+    """One number; `count` and `prob` are numpy's scalars, so that products and differences are
+    rounded to their dtype.
     """
     if count <= 0 or prob <= 0:
         return 0
@@ -136,6 +147,7 @@ def _binomial(count: Any, prob: Any, uniform: Uniform) -> Any:
         return count
     if math.isnan(prob) or not math.isfinite(count):
         return math.nan if math.isnan(prob) or math.isnan(count) else count
+    # where success is likely, failures are drawn: they are fewer
     likely = prob > 0.5
     rarer = 1 - prob if likely else prob
     method = _binomial_by_rejection if count * rarer >= FROM_HERE_REJECTION else _binomial_by_gaps
@@ -144,9 +156,13 @@ def _binomial(count: Any, prob: Any, uniform: Uniform) -> Any:
 
 
 def _binomial_by_gaps(count: Any, prob: Any, uniform: Uniform) -> float:
+    """One number: the successes until the gaps between them, which have a geometric distribution,
+    exceed `count` trials.
+    """
     log_failure = float(np.log1p(-prob))
     trials, successes, limit = 0.0, 0, float(count)
     while True:
+        # the logarithm of a uniform number to the base of the chance of failure, rounded up
         trials += math.ceil(_log(uniform()) / log_failure) if log_failure else math.inf
         if trials > limit:
             return successes
@@ -154,8 +170,10 @@ def _binomial_by_gaps(count: Any, prob: Any, uniform: Uniform) -> float:
 
 
 def _binomial_by_rejection(count: Any, prob: Any, uniform: Uniform) -> Any:
+    """One number, by the algorithm BTRS of Hörmann (1993), which the constants are from."""
     number = type(count)
     deviation = float(np.sqrt(count * prob * (1 - prob)))
+    # ratio: the odds of success; mode: the most likely number of successes
     centre, ratio, mode = (
         float(count * prob) + 0.5,
         float(prob / (1 - prob)),
@@ -174,6 +192,7 @@ def _binomial_by_rejection(count: Any, prob: Any, uniform: Uniform) -> Any:
             continue
         if to_edge >= 0.07 and v <= inside:
             return k
+        # log(P(k) / P(mode)), its factorials by Stirling's formula
         failures, k = count - k, float(k)
         fail_1, k_1 = float(failures + 1), float(number(k) + 1)
         bound = (
@@ -190,6 +209,7 @@ def _binomial_by_rejection(count: Any, prob: Any, uniform: Uniform) -> Any:
 
 
 def _stirling_tail(k: float) -> float:
+    """log(k!) minus Stirling's formula for it: a table, or the series in 1 / (k + 1)."""
     if k <= 9:
         return STIRLING_TAILS[int(k)]
     square = (k + 1) * (k + 1)
@@ -197,4 +217,5 @@ def _stirling_tail(k: float) -> float:
 
 
 def _log(x: float) -> float:
+    """log(x) as C computes it: -inf for 0, where Python raises ValueError."""
     return math.log(x) if x > 0 else -math.inf

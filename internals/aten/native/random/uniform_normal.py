@@ -2,11 +2,10 @@
 normal_impl_`).
 
 The in-place operators check their bounds, draw as many numbers as there are elements and store
-them. `normal` with a tensor of means or of deviations draws standard numbers, and moves and
-stretches each. What the numbers are made of, and how far they agree with PyTorch's, is told in
-`transformations`.
+them. `normal` with a tensor of means or of deviations draws standard numbers, multiplies each by
+its deviation and adds its mean. `transformations.py` computes the numbers.
 
-How the real one differs: see `transformations`.
+How the real one differs: `transformations` says how far the numbers agree with PyTorch's.
 """
 
 from __future__ import annotations
@@ -34,7 +33,9 @@ if TYPE_CHECKING:
 
 
 def uniform_(self: Tensor, from_: float, to: float, generator: Generator | None) -> Any:
-    """Numbers in [from, to). Raises RuntimeError if the bounds are no range that the dtype has."""
+    """Numbers in [from_, to). Raises RuntimeError unless from_ <= to are finite in the dtype,
+    NotImplementedError for integers.
+    """
     kind = check_uniform(self, from_, to)
     how = "random.uniform", generator, from_, to
     return store(
@@ -47,19 +48,20 @@ def normal_(self: Tensor, mean: float, std: float, generator: Generator | None) 
     for std < 0.
     """
     kind = check_normal(self, std, f"normal_kernel_{kernel_device(self)}")
-    if kind.is_complex:
+    if kind.is_complex:  # the variances of both parts add up to that of the number
         std /= 2**0.5
     if not self._geometry.stored:
         return store(self, lambda n: None, "random.normal", generator, mean, std)
     g = on_cpu(generator)
     count = self.numel() * (2 if kind.is_complex else 1)
+    # PyTorch has two algorithms, which give different numbers for the same seed
     if count >= draw.BLOCK and self.is_contiguous():
         return store(self, lambda n: draw.normal_block(g, n, kind.to_real(), mean, std))
     return store(self, lambda n: draw.normal_serial(g, n) * std + mean)
 
 
 def normal_functional(self: Tensor, mean: float, std: float, generator: Generator | None) -> Any:
-    """The tensor that `self` would be after `self.normal_(mean, std)`."""
+    """A copy of `self`, filled by `normal_`: `self` stays as it is."""
     return ops.normal_(ops.clone(ops.detach(self), None), mean, std, generator)
 
 
@@ -86,7 +88,9 @@ def normal_Tensor_Tensor(mean: Tensor, std: Tensor, generator: Generator | None)
 def normal_Tensor_float_out(
     mean: Tensor, std: float, generator: Generator | None, out: Tensor
 ) -> Any:
-    """Drawn in the dtype of `out`, which keeps its shape if `mean` broadcasts to it."""
+    """`normal` with a tensor of means, written to `out` in its dtype; `out` keeps its shape if
+    `mean` broadcasts to it.
+    """
     check_no_partial_overlap(out, mean)
     resize_output(out, broadcast_shapes(mean.shape, out.shape))
     return _shifted(normal_(out, 0.0, std, generator), mean)
@@ -95,6 +99,7 @@ def normal_Tensor_float_out(
 def normal_float_Tensor_out(
     mean: float, std: Tensor, generator: Generator | None, out: Tensor
 ) -> Any:
+    """`normal` with a tensor of deviations, written to `out`, which gets its shape."""
     check_std(std)
     check_no_partial_overlap(out, std)
     resize_output(out, std.shape)
@@ -104,6 +109,7 @@ def normal_float_Tensor_out(
 def normal_Tensor_Tensor_out(
     mean: Tensor, std: Tensor, generator: Generator | None, out: Tensor
 ) -> Any:
+    """`normal` with two tensors, written to `out`, which gets the shape they broadcast to."""
     check_std(std)
     check_no_partial_overlap(out, mean, std)
     resize_output(out, broadcast_shapes(mean.shape, std.shape))
@@ -121,6 +127,7 @@ def normal_float_float(
     pin_memory: bool | None,
     out: Tensor | None = None,
 ) -> Any:
+    """Normal numbers in a new tensor of `size`, or in `out`."""
     return normal_(target(size, dtype, layout, device, pin_memory, out), mean, std, generator)
 
 

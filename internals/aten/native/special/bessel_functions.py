@@ -1,10 +1,11 @@
-"""Bessel's functions of orders 0 and 1, and Airy's (`aten/src/ATen/native/Math.h`).
+"""Bessel functions of orders 0 and 1, and the Airy function (`aten/src/ATen/native/Math.h`).
 
-The plain ones (J, Y) oscillate, the modified ones (I, K) grow and decay exponentially; "scaled"
-means without that exponential. All are refused for complex numbers, and all but `i0`, `i0e`, `i1`
-and `i1e` for half precision (NotImplementedError).
+The plain Bessel functions (J, Y) oscillate, the modified ones (I, K) grow and decay exponentially;
+"scaled" means without that exponential. Each kernel is one line, which names scipy's function (see
+`real.py`). NotImplementedError for complex numbers, and for half precision except by `i0`, `i0e`,
+`i1` and `i1e`. As in PyTorch, only these four have derivatives.
 
-How the real one differs: it declares derivatives for the four just named only, and so do we.
+How the real one differs: it has formulas of its own, mostly from Cephes.
 """
 
 from __future__ import annotations
@@ -53,11 +54,11 @@ bessel_y0 = partial(real, "bessel_y0_cpu", "y0", half=False)
 bessel_y1 = partial(real, "bessel_y1_cpu", "y1", half=False)
 
 
-# `i0`; but this one has no derivative.
+# `i0` without a derivative.
 modified_bessel_i0 = partial(real, "modified_bessel_i0_cpu", "i0", half=False)
 
 
-# `i1`; but this one has no derivative.
+# `i1` without a derivative.
 modified_bessel_i1 = partial(real, "modified_bessel_i1_cpu", "i1", half=False)
 
 
@@ -78,6 +79,7 @@ scaled_modified_bessel_k1 = partial(real, "scaled_modified_bessel_k1_cpu", "k1e"
 
 
 def sine_over(a: Array, out: Array) -> None:
+    """sin(a) / a, and the limits 1 at 0 and 0 at infinity, where the quotient would be NaN."""
     out[...] = np.where(a == 0, 1, np.where(np.isinf(a), 0, np.sin(a) / a))
 
 
@@ -86,8 +88,8 @@ spherical_bessel_j0 = partial(real, "spherical_bessel_j0_cpu", sine_over, half=F
 
 
 def airy(a: Array, out: Array) -> None:
-    """0 from about 100 on, where scipy gives up only much later, with NaN; NaN for infinities, as
-    in PyTorch.
+    """The Airy function Ai; NaN for infinities, as in PyTorch. It is 0 from about 100 on: arguments
+    are cut off at 200, as scipy's function is NaN for very large ones.
     """
     out[...] = special.airy(np.where(np.isinf(a), np.nan, np.minimum(a, 200)))[0]
 

@@ -1,5 +1,8 @@
-"""The error function's relatives, and the normal distribution (`aten/src/ATen/native/Math.h`,
-`UnaryOps.cpp`).
+"""Functions related to the error function, and the normal distribution
+(`aten/src/ATen/native/Math.h`, `UnaryOps.cpp`).
+
+erf(x) is 2 / sqrt(pi) times the integral of exp(-t²) from 0 to x; erfc(x) = 1 - erf(x). The normal
+distribution function is ndtr(x) = (1 + erf(x / sqrt(2))) / 2. scipy computes most of them.
 
 How the real one differs: `erfc` and `erfinv` come from SLEEF or MKL; `erfcx` is Steven G.
 Johnson's, as scipy's is.
@@ -29,7 +32,7 @@ erfcx = partial(real, "erfcx_cpu", "erfcx", half=False)
 
 
 def ndtr(self: Tensor) -> Any:
-    """The probability that a normal variable is below self."""
+    """The probability that a standard normal variable is below self; composed of operators."""
     return ((self * math.sqrt(0.5)).erf() + 1) * 0.5
 
 
@@ -37,15 +40,17 @@ def ndtr(self: Tensor) -> Any:
 ndtri = partial(real, "ndtri_cpu", "ndtri", half=False)
 
 
-# The logarithm of `ndtr`, exact where that is tiny. Raises NotImplementedError for half precision.
+# The logarithm of `ndtr`, finite where ndtr rounds to 0. Raises NotImplementedError for half
+# precision.
 log_ndtr = partial(real, "log_ndtr_cpu", "log_ndtr", half=False)
 
 
 @scalar.erfc.made_by
 @in_single
 def erfc_loop(a: Any, out: Any) -> None:
+    """scipy's erfc: 1 - erf(a) would be 0 from 6 on."""
     special.erfc(a, out=out)
 
 
-# 1 - erf(self), exact where that is tiny.
+# 1 - erf(self), with full precision where that is tiny.
 erfc = partial(real, "erfc_vml_cpu", erfc_loop)

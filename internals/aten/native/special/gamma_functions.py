@@ -1,9 +1,12 @@
-"""The gamma function: its logarithm, derivatives, integrals; Hurwitz's zeta function
+"""The gamma function Γ: its logarithm, derivatives, integrals; the Hurwitz zeta function
 (`aten/src/ATen/native/Math.h`).
 
-How the real one differs: the first derivative of `digamma`, alone, is computed by reflection; at
-the poles -1, -2, ... that gives a large number instead of infinity. `igamma` of NaN may be 0 or 1
-there, `zeta` and `polygamma` of infinity are NaN.
+Γ(n) = (n - 1)! for whole n. scipy computes all of them; the functions here add PyTorch's checks and
+limits.
+
+How the real one differs: it computes the first derivative of `digamma` by reflection; at the poles
+-1, -2, ... that gives a large number instead of infinity. Its `igamma` of NaN may be 0 or 1, its
+`zeta` and `polygamma` of infinity are NaN.
 """
 
 from __future__ import annotations
@@ -27,8 +30,8 @@ if TYPE_CHECKING:
     from internals.core.tensor_impl import Array
 
 LAST_FACTORIAL = 170  # 171! is more than a float64 holds
-MOST_FACTORS = 1 << 20  # of mvlgamma; for one element they take a tenth of a second
-TOGETHER = 1 << 16  # numbers that are worked on at once
+MOST_FACTORS = 1 << 20  # the limit for mvlgamma; for one element they take a tenth of a second
+TOGETHER = 1 << 16  # numbers that mvlgamma computes at once, as one array
 
 
 # The derivative of log Γ.
@@ -52,8 +55,8 @@ def polygamma_(self: Tensor, n: int) -> Any:
 
 
 def mvlgamma(self: Tensor, p: int, out: Tensor | None = None) -> Any:
-    """The logarithm of the gamma function of dimension p. Raises RuntimeError for p < 1 and
-    bool.
+    """The logarithm of the multivariate gamma function of dimension p. Raises RuntimeError for
+    bool, and unless p is in 1 ... 2**20.
     """
     if self.dtype is dt.bool_:
         raise RuntimeError("The input tensor may not be a boolean tensor.")
@@ -68,17 +71,19 @@ def mvlgamma(self: Tensor, p: int, out: Tensor | None = None) -> Any:
     return real("mvlgamma_cpu", partial(log_gamma_of_dimension, p=p), self, out=out)
 
 
-# The part of the integral for Γ(self) from 0 to `other`, over the whole. Raises NotImplementedError
-# unless floating.
+# The integral for Γ(self) from 0 to `other`, divided by that from 0 to infinity. Raises
+# NotImplementedError unless floating.
 igamma = partial(real, "igamma_cpu", "gammainc", promote="common")
 
 
-# 1 - igamma(self, other), exact where that is tiny. Raises NotImplementedError unless floating.
+# 1 - igamma(self, other), with full precision where that is tiny. Raises NotImplementedError unless
+# floating.
 igammac = partial(real, "igammac_cpu", "gammaincc", promote="common")
 
 
 @scalar.lgamma.made_by
 def log_gamma(a: Any, out: Any) -> None:
+    """The loop of `lgamma`."""
     out[...] = log_gamma_of(a)
 
 
@@ -87,7 +92,7 @@ lgamma = partial(real, "lgamma_vml_cpu", log_gamma)
 
 
 def log_gamma_of(a: Array) -> Any:
-    """scipy's, but for -inf it is inf, as in C."""
+    """log |Γ(a)| by scipy, except that it is inf for -inf, as in C."""
     return special.gammaln(np.where(a == -np.inf, np.inf, a))
 
 
@@ -98,6 +103,7 @@ def derivative_of_digamma(a: Array, out: Array, n: int) -> None:
 
 
 def hurwitz_zeta(a: Scalar | Array, b: Scalar | Array, out: Array) -> None:
+    """The loop of `zeta`."""
     out[...] = special.zeta(a, b)
 
 
@@ -106,11 +112,12 @@ zeta = partial(real, "zeta_cpu", hurwitz_zeta, half=False)
 
 
 def log_gamma_of_dimension(a: Array, out: Array, p: int) -> None:
-    """The product of Γ(a - j / 2) over j = 0 ... p - 1, times a power of pi."""
+    """The logarithm of the product of Γ(a - j / 2) over j = 0 ... p - 1, times a power of pi."""
     wide = np.asarray(a, np.result_type(a, np.float32))
     result = np.full_like(wide, p * (p - 1) / 4 * math.log(math.pi))
     together = max(1, TOGETHER // max(1, wide.size))
     for j in range(0, p, together):
         halves = (np.arange(j, min(j + together, p)) / 2).astype(wide.dtype)
+        # wide - halves as (j, *wide.shape), summed over j
         result += log_gamma_of(-np.subtract.outer(halves, wide)).sum(0, dtype=np.float64)
     out[...] = result

@@ -1,9 +1,10 @@
-"""Logarithms where a formula would overflow or ask for 0 · log 0
+"""Logarithms whose plain formula would overflow, or compute 0 · log 0
 (`aten/src/ATen/native/BinaryOps.cpp`, `UnaryOps.cpp`).
 
-Complex numbers are refused (NotImplementedError), but by `logaddexp`.
+All except `logaddexp` raise NotImplementedError for complex numbers.
 
-How the real one differs: the same formulas, as C++ loops.
+How the real one differs: its loops are written out in C++ (`cpu/BinaryOpsKernel.cpp`); here numpy
+and scipy have most of them.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ logaddexp2 = partial(real, "logaddexp2_cpu", np.logaddexp2, promote="common")
 xlog1py = partial(real, "xlog1py_cpu", "xlog1py")
 
 
-# -self · log(self), the share of a probability in an entropy: 0 at 0, -inf below.
+# -self · log(self), the term of a probability in an entropy: 0 at 0, -inf below.
 entr = partial(real, "entr_cpu", "entr")
 
 
 def logit(self: Tensor, eps: float | None = None, out: Tensor | None = None) -> Any:
-    """log(p / (1 - p)) for p = self, the inverse of `sigmoid`; `eps`, if positive, keeps p between
-    eps and 1 - eps.
+    """log(p / (1 - p)) for p = self, the inverse of `sigmoid`; an `eps` that is not negative clamps
+    p to eps ... 1 - eps.
     """
     return real(
         "logit_cpu",
@@ -62,8 +63,9 @@ def logit(self: Tensor, eps: float | None = None, out: Tensor | None = None) -> 
 def complex_logaddexp(a: Scalar | Array, b: Scalar | Array, out: Array) -> None:
     """high + log(1 + exp(low - high)), where `high` has the larger real part: nothing overflows.
 
-    Where both real parts are infinite that says nothing: of two zeros' logarithms one is taken, and
-    infinities are added up as they are. NaN in any part makes all of it NaN.
+    Where both real parts are infinite, their difference is NaN. If they are -inf, the logarithms of
+    two zeros, one of the operands is the result; if inf, the plain formula gives the result. A NaN
+    in any part makes both parts NaN.
     """
     swap = a.real < b.real
     low, high = np.where(swap, a, b), np.where(swap, b, a)
@@ -80,6 +82,7 @@ def complex_logaddexp(a: Scalar | Array, b: Scalar | Array, out: Array) -> None:
 @scalar.xlogy.made_by
 @in_single
 def xlogy_loop(a: object, b: Any, out: Any) -> None:
+    """The loop of `xlogy`."""
     special.xlogy(a, b, out=out)
 
 
@@ -89,5 +92,6 @@ xlogy = partial(real, "xlogy_cpu", xlogy_loop)
 
 @in_single
 def kept_logit(a: Array, out: Array, eps: float) -> None:
+    """logit of `a` clamped to eps ... 1 - eps; NaN stays NaN."""
     low, high = a.dtype.type(eps), a.dtype.type(1 - eps)
     special.logit(np.where(a < low, low, np.minimum(a, high)), out=out)

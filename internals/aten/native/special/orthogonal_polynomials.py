@@ -1,17 +1,17 @@
 """Orthogonal polynomials, each by its recurrence (`aten/src/ATen/native/Math.h`:
 `chebyshev_polynomial_t_forward`, ...).
 
-A family is two formulas: the polynomial of degree 1 (that of degree 0 is 1), and a step from the
-last two, p and q, to the next, of degree k + 1. Chebyshev's four kinds differ in degree 1 only. The
-degree is the integer part of `n`; negative degrees give 0. None has a derivative, in PyTorch
-neither; complex numbers and half precision are refused (NotImplementedError).
+A family is defined by two formulas: the polynomial of degree 1 (that of degree 0 is 1), and a step
+from the last two, p of degree k - 1 and q of degree k, to that of degree k + 1. Chebyshev's four
+kinds differ in degree 1 only. The degree is the integer part of `n`; negative degrees give 0. As in
+PyTorch, none has a derivative. Complex numbers and half precision raise NotImplementedError.
 
-High degrees, as in PyTorch: between -1 and 1 Chebyshev's are what their names say, functions of an
-angle; Hermite's are NaN from some degree on; where Legendre's and Laguerre's are 1 in all degrees,
-no step is needed. Whatever has become NaN stays it.
+Some high degrees take no steps, as in PyTorch: between -1 and 1 Chebyshev's polynomials are
+functions of an angle; Hermite's are NaN from some degree on; where Legendre's and Laguerre's are 1,
+or 1 and -1, in all degrees, that is the result. A NaN stays NaN in all higher degrees.
 
-How the real one differs: it takes as many steps as `n` says, for minutes or years; here there is a
-most.
+How the real one differs: it takes as many steps as `n` says, for minutes or years; here `MOST`
+steps are the limit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from internals.core.scalar import Scalar
     from internals.core.tensor_impl import Array
 
-MOST = 1 << 16  # steps, which take half a second
+MOST = 1 << 16  # the limit to the number of steps; so many take half a second
 
 
 def hermite_polynomial_h(x: Scalar | Tensor, n: Scalar | Tensor, out: Tensor | None = None) -> Any:
@@ -52,6 +52,9 @@ def legendre_polynomial_p(x: Scalar | Tensor, n: Scalar | Tensor, out: Tensor | 
     return _run("legendre_polynomial_p_cpu", lambda x: x, legendre, at_the_ends, x, n, out)
 
 
+# The steps: from the polynomials p and q, of degrees k - 1 and k at x, to that of degree k + 1.
+
+
 def chebyshev(k: int, x: Array, p: Array, q: Array) -> Any:
     return 2 * x * q - p
 
@@ -72,18 +75,21 @@ def legendre(k: int, x: Array, p: Array, q: Array) -> Any:
     return ((2 * k + 1) * x * q - k * p) / (k + 1)
 
 
-FIRST_OF_CHEBYSHEV = {
+FIRST_OF_CHEBYSHEV = {  # the polynomial of degree 1 for each kind
     "t": lambda x: x,
     "u": lambda x: x + x,
     "v": lambda x: x + x - 1,
     "w": lambda x: x + x + 1,
 }
 
-# High degrees that take no steps: for which elements, and what they are.
+# High degrees that take no steps: (mask, values), the elements for which that is so, and the
+# results.
 
 
 def of_angle(x: Any, n: Any, kind: str) -> tuple[Any, Any]:
-    """Chebyshev's, of the angle whose cosine is x; at 1 and -1 the limits of these fractions."""
+    """Chebyshev's polynomials for |x| <= 1 and n > 8, by the angle whose cosine is x; at 1 and -1
+    the limits of the fractions, which are 0 / 0 there.
+    """
     angle, m = np.arccos(x), n.astype(x.dtype)
     sign = np.where(n % 2, -1, 1)
     if kind == "t":
@@ -98,14 +104,17 @@ def of_angle(x: Any, n: Any, kind: str) -> tuple[Any, Any]:
 
 
 def too_high(x: Array, n: Array) -> tuple[Any, Any]:
+    """Hermite's, from the degree on where PyTorch gives NaN."""
     return n > (128 if x.dtype == np.float32 else 512), np.nan
 
 
 def at_zero(x: Array, n: Array) -> tuple[Any, Any]:
+    """Laguerre's: 1 at 0 for every degree."""
     return (x == 0) & (n >= 0), 1
 
 
 def at_the_ends(x: Array, n: Array) -> tuple[Any, Any]:
+    """Legendre's: 1 at 1, and at -1 it is 1 for even degrees and -1 for odd ones."""
     return (abs(x) == 1) & (n >= 0), np.where((x < 0) & (n % 2 == 1), -1, 1)
 
 
@@ -119,20 +128,24 @@ def polynomial(
     high: Callable[..., Any],
     shift: bool,
 ) -> None:
-    """Of degree n at x, element by element."""
+    """The polynomial of degree n at x, element by element; with `shift` at 2 * x - 1. `high` gives
+    the results that are known without steps.
+    """
     x, degree = np.broadcast_arrays(2 * x - 1 if shift else x, np.asarray(n).astype(np.int64))
     known, values = high(x, degree)
     out[...] = np.where(known, values, np.where(degree > 0, first(x), degree == 0))
-    left = ~known & (degree > 1)
-    out[left] = recurrence(x[left], degree[left], name, first, step)
+    remaining = ~known & (degree > 1)
+    out[remaining] = recurrence(x[remaining], degree[remaining], name, first, step)
 
 
 def recurrence(
     x: Array, degree: Array, name: str, first: Callable[..., Any], step: Callable[..., Any]
 ) -> Any:
-    """The polynomials of degrees 1, 2, ... at x, one after the other; each element keeps its own.
+    """The polynomial of its own `degree`, at least 2, for each element of the vector x.
 
-    Raises RuntimeError for a degree that takes too many steps."""
+    Steps run for all elements at once, from one degree that occurs to the next; the elements of
+    that degree are then stored. Raises RuntimeError for a degree that takes more than `MOST` steps.
+    """
     result = np.full_like(x, np.nan)
     p, q, k = np.ones_like(x), first(x), 1
     for last in np.unique(degree).tolist():
@@ -156,6 +169,7 @@ def _chebyshev(
     out: Tensor | None = None,
     shift: bool = False,
 ) -> Any:
+    """Chebyshev's polynomials of the kind t, u, v or w; with `shift` of 2 * x - 1."""
     kernel = f"{'shifted_' if shift else ''}chebyshev_polynomial_{kind}_cpu"
     first, high = FIRST_OF_CHEBYSHEV[kind], partial(of_angle, kind=kind)
     return _run(kernel, first, chebyshev, high, x, n, out, shift)
@@ -169,7 +183,7 @@ chebyshev_polynomial_u = partial(_chebyshev, "u")
 chebyshev_polynomial_v = partial(_chebyshev, "v")
 # sin((n + 1/2) t) / sin(t / 2), for x = cos(t).
 chebyshev_polynomial_w = partial(_chebyshev, "w")
-# Chebyshev's T of 2 x - 1, and so the next three: orthogonal from 0 to 1.
+# The same four at 2 x - 1: orthogonal from 0 to 1.
 shifted_chebyshev_polynomial_t = partial(_chebyshev, "t", shift=True)
 shifted_chebyshev_polynomial_u = partial(_chebyshev, "u", shift=True)
 shifted_chebyshev_polynomial_v = partial(_chebyshev, "v", shift=True)
@@ -186,6 +200,7 @@ def _run(
     out: Tensor | None,
     shift: bool = False,
 ) -> Any:
+    """The operator of one family: `real` with `polynomial` as its loop."""
     name = kernel.removesuffix("_cpu")
     loop = partial(polynomial, name=name, first=first, step=step, high=high, shift=shift)
     return real(kernel, loop, x, n, out=out, half=False)
