@@ -48,8 +48,8 @@ def gather(
     extent: int,
     step: int,
 ):
-    """out[i] = source[i, but index[i] along the dimension]. In the source that dimension has `extent`
-    elements and the stride `step`; in `source_strides` its stride is 0.
+    """out[i] = source[i, but index[i] along the dimension]. That dimension of the source has
+    `extent` elements and the stride `step`; in `source_strides` its stride is 0.
     """
     i = cuda.grid(1)
     while i < n:

@@ -52,7 +52,7 @@ BLOCK_ROWS, BLOCK_COLUMNS, DEPTH = (
 ROWS, COLUMNS, WIDTH = template("ROWS"), template("COLUMNS"), template("WIDTH")
 THREADS = template("THREADS")
 A_PITCH, B_PITCH = template("A_PITCH"), template("B_PITCH")
-# whether neighbours in memory are neighbours along k, so that threads should load them in that order
+# whether neighbours in memory are neighbours along k: threads should load them in that order
 A_ALONG_K, B_ALONG_K = template("A_ALONG_K"), template("B_ALONG_K")
 ALIGNMENT: Any = by_executor(gpu=16, elsewhere=None)  # bytes; 128-bit loads need it
 # unsigned on a GPU: then no code is generated for negative indices, which count from an array's end
@@ -74,8 +74,8 @@ def gemm(
     alpha: Element,
     beta: Element,
 ):
-    """c = alpha * (a @ b) + beta * addend, (m, k) @ (k, n) in each batch. Blocks have THREADS threads
-    along x; blockIdx.z is part * batches + batch.
+    """c = alpha * (a @ b) + beta * addend, (m, k) @ (k, n) in each batch. Blocks have THREADS
+    threads along x; blockIdx.z is part * batches + batch.
     """
     # the pitch is 4 more than the tile is wide: where DEPTH threads store one column of a_tile, the
     # numbers lie in banks 0, 4, 8, ...; without the 4 they would all lie in the same bank

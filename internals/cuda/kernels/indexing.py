@@ -81,8 +81,8 @@ def write(
     value_strides: tuple[int, ...],
     offset_strides: tuple[int, ...],
 ):
-    """target[offset of i + offsets[i]] = values[i]. Of several values for one position, one remains,
-    which one is left to chance.
+    """target[offset of i + offsets[i]] = values[i]. Of several values for one position, one
+    remains; which one is left to chance.
     """
     i = cuda.grid(1)
     while i < n:
@@ -102,7 +102,7 @@ def add(
     value_strides: tuple[int, ...],
     offset_strides: tuple[int, ...],
 ):
-    """The same, but `values` are added: also several for one position, in an order left to chance."""
+    """The same, but `values` are added, several for one position in an order left to chance."""
     i = cuda.grid(1)
     while i < n:
         at = offset_of(i, sizes, target_strides) + offsets[offset_of(i, sizes, offset_strides)]
