@@ -95,11 +95,12 @@ def normalize_channels(
     inner: int,
 ):
     """Normalizes elementwise, with the statistics of each channel given. An element's channel
-    follows from its offset in (N, channels, inner).
+    follows from its offset in (outer, channels, inner): (N, C, H * W), or (N * H * W, C, 1) where
+    channels are last in memory.
     """
     i = cuda.grid(1)
     while i < n:
-        # i = (sample, channel, place)
+        # row = (outer, channel)
         row, _ = split(i, inner)
         _, c = split(row, channels)
         normal = (T(source[i]) - T(mean[c])) * T(rstd[c])

@@ -25,8 +25,8 @@ ATOMIC = (dt.int32, dt.int64, dt.float32, dt.float64)
 
 
 def add_atomically(target: Tensor, add: Callable[[Any, Any], None]) -> None:
-    """Calls `add(target, T)`, which adds numbers of the numpy scalar type T to `target`. For a small
-    dtype, `add` gets a wide copy and its type instead, and the copy is copied back.
+    """Calls `add(target, T)`, which adds numbers of the numpy scalar type T to `target`. For a
+    small dtype, `add` gets a wide copy and its type instead, and the copy is copied back.
     """
     if target.dtype in ATOMIC:
         add(target, target.dtype.np.type)

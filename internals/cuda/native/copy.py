@@ -91,7 +91,9 @@ def fill__Tensor(self: Tensor, value: Tensor) -> Any:
 
 
 def zero_(self: Any) -> Any:
-    """Sets all elements to 0: by a memset, as zero is all bytes 0 in every dtype, or by a kernel."""
+    """Sets all elements to 0. In every dtype, 0 consists of zero bytes: if there are no gaps, they
+    are set without a kernel.
+    """
     if self.is_contiguous() and self.numel():
         index = self.device.index
         backend.driver().memset(
@@ -183,8 +185,8 @@ def _copy_bytes(target: Tensor, source: Tensor, non_blocking: bool) -> None:
 def copy_run(
     target: Storage, to: int, source: Storage, since: int, nbytes: int, non_blocking: bool
 ) -> None:
-    """Copies `nbytes` bytes from the address `since` in `source` to the address `to` in `target`, on
-    the current stream of the device (of the source, between two devices).
+    """Copies `nbytes` bytes from the address `since` in `source` to the address `to` in `target`,
+    on the current stream of the device (of the source's, between two devices).
     """
     driver = backend.driver()
     where = target.device if source.device is CPU else source.device
@@ -233,8 +235,8 @@ def fill(target: Tensor, value: Any) -> None:
 
 
 def _complex_copy(target: Tensor, source: Tensor) -> None:
-    """A copy with complex numbers on one side or both. No kernel here knows them, so they are copied
-    as pairs of real ones.
+    """A copy with complex numbers on one side or both. No kernel here knows them, so they are
+    copied as pairs of real ones.
     """
     if target.dtype.is_complex and source.dtype.is_complex:
         _on_device(real_parts(target), real_parts(source.expand(target.shape)))
