@@ -45,8 +45,8 @@ def index(out: Any, wanted: AdvancedIndex) -> None:
 
 
 def put(self: Tensor, wanted: AdvancedIndex, values: Tensor, accumulate: bool) -> None:
-    """`self[indices] = values`, or with `accumulate` `+=`, which adds once for each occurrence of an
-    index.
+    """`self[indices] = values`, or with `accumulate` `+=`, which adds once for each occurrence of
+    an index.
     """
     if accumulate and self.is_complex():
         raise NoKernel
