@@ -122,9 +122,9 @@ def _draw(
     b: object,
     wide: bool | None = None,
 ) -> None:
-    """Fills `self`. `draw` is the function that makes numbers of words ("uniform", "normal", "bits",
-    as 4 or 2), `transform` the one that makes elements of numbers, with `a` and `b`. `wide`: draw 2
-    numbers of 64 bits instead of 4 of 32; None: if the dtype is float64.
+    """Fills `self`. `draw` names the function that makes numbers of words ("uniform", "normal",
+    "bits"), `transform` makes elements of numbers, with `a` and `b`. `wide`: draw two numbers of 64
+    bits at a time, not four of 32; None: if the dtype is float64.
     """
     n = self.numel()
     two = self.dtype is dt.float64 if wide is None else wide
@@ -142,8 +142,8 @@ def _draw(
 
 
 def execution_blocks(n: int, device: Any) -> int:
-    """The number of blocks that PyTorch launches for `n` elements: not more than the device can hold
-    at once.
+    """The number of blocks that PyTorch launches for `n` elements: not more than the device can
+    hold at once.
     """
     properties = backend.driver().properties(device.index)
     at_once = properties.multi_processor_count * (

@@ -154,7 +154,7 @@ def reduce(
     if plan.splits == 1:
         _launch(reduction, plan, rows, elements, outs, parameter, True)
     else:
-        # the accumulators of the blocks: (splits, height), one array for each part of a pair or triple
+        # the blocks' accumulators, (splits, height): one array for each part of a pair or triple
         parts = [
             empty_contiguous((plan.splits * rows.height,), dtype_of(t), self.device)
             for t in reduction.kind.parts
