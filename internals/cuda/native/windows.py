@@ -1,7 +1,7 @@
 """`nn.Unfold` and `nn.Fold` on the device (`aten/src/ATen/native/cuda/Im2Col.cu`, `Col2Im.cu`).
 
-`im2col` takes an image (N, C, H, W) to columns (N, C * taps, windows), where `taps` are the elements
-of the kernel; `col2im` takes them back, and adds where windows overlap.
+`im2col` takes an image (N, C, H, W) to columns (N, C * taps, windows), where `taps` are the
+elements of the kernel; `col2im` takes them back, and adds where windows overlap.
 
 How the real one differs: it has a launch for each image.
 """
@@ -54,7 +54,7 @@ def col2im(
 ) -> None:
     if self.dtype.is_complex:
         raise NoKernel
-    # each channel of each image counts as an image: then rows and columns are (N * C, taps, windows)
+    # each channel of each image counts as an image: then the columns are (N * C, taps, windows)
     how = _geometry(out.shape[-2:], places, kernel_size, stride, padding, dilation, (0, 0, 0, 0), 1)
     n, windows = out.numel(), places[0] * places[1]
     kernel = counted(

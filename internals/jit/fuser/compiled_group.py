@@ -1,5 +1,5 @@
-"""The function of a `prim::FusionGroup`: for each kind of arguments it launches kernels, or runs the
-operators one by one.
+"""The function of a `prim::FusionGroup`: for each kind of arguments it launches kernels, or runs
+the operators one by one.
 
 The choice is made when arguments with new geometries come in, and is remembered. A call looks up
 the geometries, which are interned objects, allocates the outputs and calls machine code.
@@ -91,8 +91,8 @@ class CompiledGroup:
         return ways.get(key, self.unfused)
 
     def unless_recording(self, launch: Callable[..., Any]) -> Callable[..., Any]:
-        """The function for tensors that require gradients: `launch` where none are recorded, as in a
-        backward pass, else the operators, which record them.
+        """The function for tensors that require gradients: `launch` where none are recorded, as in
+        a backward pass, else the operators, which record them.
         """
         return lambda *inputs: self.unfused(*inputs) if is_grad_enabled() else launch(*inputs)
 
