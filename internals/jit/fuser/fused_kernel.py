@@ -81,7 +81,7 @@ class FusedKernel:
     bytes_unfused      bytes that the operators would read and write one by one
     flops              operations on elements
     left_to_operators  the kinds of the group's nodes that run as operators after its kernels: sums
-                       to a size, and functions of rows that lie scattered in memory or are on a GPU
+                       to a size, and functions of rows that no kernel can compute
     """
 
     def __init__(
@@ -224,7 +224,7 @@ def _operator(steps: Sequence[Step]) -> Operator:
 
 def _operations(step: Step, numel: int) -> int:
     """Operations on elements: one for each element of a sum, three (subtract, multiply, add) for
-    squared distances from the mean, one for each element of a loop, none for a cast.
+    squared distances from the mean, one for each element of a loop. Casts and softmax count 0.
     """
     if step.row.startswith("row_"):
         return _numel(step.operands[0][0].sizes) * (1 if step.row in ("row_sum", "row_mean") else 3)
