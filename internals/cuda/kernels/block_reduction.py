@@ -55,19 +55,19 @@ def total_in_shared_memory(acc: Element):
     lanes = cuda.blockDim.x if ALONG_X else cuda.blockDim.y
     # how many threads further the next lane of the row is
     distance = 1 if ALONG_X else cuda.blockDim.x
-    me = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x  # each thread has a slot
-    put(first, second, third, me, acc)
+    thread = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x  # each thread has a slot
+    put(first, second, third, thread, acc)
     cuda.syncthreads()
     # a tree: lanes 0 .. half - 1 add what lanes half .. 2 * half - 1 hold, then `half` is halved
     half = lanes // 2
     while half > 0:
         if lane < half:
-            acc = combine(acc, get(first, second, third, me + half * distance))
-            put(first, second, third, me, acc)
+            acc = combine(acc, get(first, second, third, thread + half * distance))
+            put(first, second, third, thread, acc)
         # outside of the `if`: every thread has to arrive, or the others wait forever
         cuda.syncthreads()
         half //= 2
-    acc = get(first, second, third, me - lane * distance)  # the slot of lane 0
+    acc = get(first, second, third, thread - lane * distance)  # the slot of lane 0
     cuda.syncthreads()  # all have read it: the slots may be used again
     return acc
 
@@ -79,7 +79,7 @@ def total_by_shuffles(acc: Element):
     """
     first, second, third = slots()
     lane = cuda.threadIdx.x
-    me = cuda.threadIdx.y * cuda.blockDim.x + lane
+    thread = cuda.threadIdx.y * cuda.blockDim.x + lane
     # after distances 16, 8, 4, 2 and 1, lane 0 of each warp has combined all 32; the others hold
     # sums that are not used
     distance = 16
@@ -87,9 +87,9 @@ def total_by_shuffles(acc: Element):
         acc = combine(acc, shuffle(acc, distance))
         distance //= 2
     if lane % 32 == 0:
-        put(first, second, third, me // 32, acc)
+        put(first, second, third, thread // 32, acc)
     cuda.syncthreads()
-    warp = (me - lane) // 32  # the row's first warp
+    warp = (thread - lane) // 32  # the row's first warp
     # each thread combines the few totals of the row's warps by itself, in the same order
     acc = get(first, second, third, warp)
     for i in range(1, cuda.blockDim.x // 32):

@@ -55,24 +55,24 @@ def normalize_rows(
     lane, lanes, row = lane_and_row()
     # how many elements this lane has; 0 beyond the last row, whose threads only take part in the
     # barriers
-    mine = (n - lane + lanes - 1) // lanes if row < rows else 0
+    elements = (n - lane + lanes - 1) // lanes if row < rows else 0
     first = row * n
 
     # lane, lane + lanes, lane + 2 * lanes, ...: neighbouring lanes read neighbouring elements
     total = T(0)
-    for k in range(mine):
+    for k in range(elements):
         total += T(source[first + lane + k * lanes])
     center = sum_of_lanes(total) / T(n)
 
     # a second pass is exact where E[x²] - E[x]² would subtract two large, nearly equal numbers
     squares = T(0)
-    for k in range(mine):
+    for k in range(elements):
         distance = T(source[first + lane + k * lanes]) - center
         squares += distance * distance
     variance = sum_of_lanes(squares) / T(n)
     scale = T(1) / math.sqrt(variance + eps)
 
-    for k in range(mine):
+    for k in range(elements):
         i = lane + k * lanes
         c = channel(row, i, groups, channels, inner)
         normal = (T(source[first + i]) - center) * scale

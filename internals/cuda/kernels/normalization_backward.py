@@ -59,27 +59,27 @@ def rows_gradient(
     """
     lane, lanes, row = lane_and_row()
     # how many elements this lane has; beyond the last row none
-    mine = (n - lane + lanes - 1) // lanes if row < rows else 0
+    elements = (n - lane + lanes - 1) // lanes if row < rows else 0
     first = row * n
     center, scale = T(0), T(0)
     if row < rows:
         center, scale = T(mean[row]), T(rstd[row])
 
-    along, level = T(0), T(0)  # the sums of h * x̂ and of h
-    for k in range(mine):
+    dot, total = T(0), T(0)  # the sums of h * x̂ and of h
+    for k in range(elements):
         i = lane + k * lanes
         h = T(grad[first + i]) * weight_of(weight, channel(row, i, groups, channels, inner))
-        along += h * (T(source[first + i]) - center) * scale
-        level += h
-    along, level = pair_of_lanes((along, level))
-    along /= T(n)
-    level /= T(n)
+        dot += h * (T(source[first + i]) - center) * scale
+        total += h
+    dot, total = pair_of_lanes((dot, total))
+    dot /= T(n)
+    total /= T(n)
 
-    for k in range(mine):
+    for k in range(elements):
         i = lane + k * lanes
         h = T(grad[first + i]) * weight_of(weight, channel(row, i, groups, channels, inner))
         normal = (T(source[first + i]) - center) * scale
-        out[first + i] = OUT(scale * (h - level - normal * along))
+        out[first + i] = OUT(scale * (h - total - normal * dot))
 
 
 # fmt: off
@@ -96,20 +96,20 @@ def parameter_gradients(
     lane, lanes, row = lane_and_row()
     step = lanes * cuda.gridDim.y
     start = cuda.blockIdx.y * lanes + lane
-    mine = (n - start + step - 1) // step if row < rows and start < n else 0
+    elements = (n - start + step - 1) // step if row < rows and start < n else 0
     base = offset_of(row, kept, kept_strides)
-    along, level = T(0), T(0)
-    for k in range(mine):
+    dot, total = T(0), T(0)
+    for k in range(elements):
         i = start + k * step
         at = base + reach(i, gone, gone_strides)
         r = statistic(row, i, groups, channels, inner)
         g = T(grad[at])
-        along += g * (T(source[at]) - T(mean[r])) * T(rstd[r])
-        level += g
-    along, level = pair_of_lanes((along, level))
+        dot += g * (T(source[at]) - T(mean[r])) * T(rstd[r])
+        total += g
+    dot, total = pair_of_lanes((dot, total))
     if lane == 0 and row < rows:
-        weight_grad[cuda.blockIdx.y * rows + row] = along
-        bias_grad[cuda.blockIdx.y * rows + row] = level
+        weight_grad[cuda.blockIdx.y * rows + row] = dot
+        bias_grad[cuda.blockIdx.y * rows + row] = total
 # fmt: on
 
 

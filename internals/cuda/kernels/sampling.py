@@ -36,9 +36,9 @@ def shuffle_islands(keys: Elements, order: Elements, n: int, seed: int, offset: 
             size += 1
         for k in range(size - 1, 0, -1):
             other = np.int64(word(seed, i, offset, size - 1 - k) % np.uint64(k + 1))
-            kept = order[i + k]
+            swapped = order[i + k]
             order[i + k] = order[i + other]
-            order[i + other] = kept
+            order[i + other] = swapped
 
 
 @device_function

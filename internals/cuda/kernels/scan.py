@@ -104,15 +104,15 @@ def scan_rows(out: Elements, source: Elements, totals: Elements, n: int, chunk: 
     carry = T(totals[cuda.blockIdx.x - 1]) if c > 0 else T(FIRST)
     while start < end:
         i = start + cuda.threadIdx.x * ITEMS
-        mine = T(FIRST)  # the sum of this thread's elements, for the threads after it
+        running = T(FIRST)  # the sum of this thread's elements, for the threads after it
         for k in range(i, min(i + ITEMS, end)):
-            mine = combine(mine, T(R(source[k])))
-        before, total = before_in_block(mine)
+            running = combine(running, T(R(source[k])))
+        before, total = before_in_block(running)
         # now again from all that comes before, writing on the way
-        mine = combine(carry, before)
+        running = combine(carry, before)
         for k in range(i, min(i + ITEMS, end)):
-            mine = combine(mine, T(R(source[k])))
-            out[k] = OUT(mine)
+            running = combine(running, T(R(source[k])))
+            out[k] = OUT(running)
         carry = combine(carry, total)
         start += cuda.blockDim.x * ITEMS
 
@@ -141,9 +141,9 @@ def scan_columns(out: Elements, source: Elements, columns: int, n: int, inner: i
     while column < columns:
         # column = (outer, inner): the offset of its first element
         i = column // inner * n * inner + column % inner
-        mine = T(FIRST)
+        running = T(FIRST)
         for _ in range(n):
-            mine = combine(mine, T(R(source[i])))
-            out[i] = OUT(mine)
+            running = combine(running, T(R(source[i])))
+            out[i] = OUT(running)
             i += inner
         column += cuda.gridsize(1)

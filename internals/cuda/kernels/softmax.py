@@ -42,22 +42,22 @@ def softmax(out: Elements, source: Elements, rows: int, n: int, inner: int):
     lane, lanes, row = lane_and_row()
     # how many elements this lane has; 0 beyond the last row, whose threads only take part in the
     # barriers
-    mine = (n - lane + lanes - 1) // lanes if row < rows else 0
+    elements = (n - lane + lanes - 1) // lanes if row < rows else 0
     # row = (outer, inner): the offset of this lane's first element
     first = row // inner * n * inner + row % inner + lane * inner
     step = lanes * inner
 
     largest = T(-math.inf)
-    for k in range(mine):
+    for k in range(elements):
         largest = maximum(largest, T(source[first + k * step]))
     largest = largest_of_lanes(largest)
 
     total = T(0)
-    for k in range(mine):
+    for k in range(elements):
         total += math.exp(T(source[first + k * step]) - largest)
     total = sum_of_lanes(total)
 
-    for k in range(mine):
+    for k in range(elements):
         at = first + k * step
         out[at] = OUT(value(T(source[at]), largest, total))
 
@@ -84,17 +84,17 @@ def softmax_backward(
     and `gradient` make it that of softmax or log_softmax.
     """
     lane, lanes, row = lane_and_row()
-    mine = (n - lane + lanes - 1) // lanes if row < rows else 0
+    elements = (n - lane + lanes - 1) // lanes if row < rows else 0
     first = row // inner * n * inner + row % inner + lane * inner
     step = lanes * inner
 
     total = T(0)
-    for k in range(mine):
+    for k in range(elements):
         at = first + k * step
         total += term(T(grad[at]), T(result[at]))
     total = sum_of_lanes(total)
 
-    for k in range(mine):
+    for k in range(elements):
         at = first + k * step
         out[at] = OUT(gradient(T(grad[at]), T(result[at]), total))
 

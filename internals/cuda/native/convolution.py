@@ -229,8 +229,8 @@ def is_tiled(m: int) -> bool:
     """Whether a product of `m` rows is faster on tiles. The simulator runs one thread after the
     other, so there they are only slower.
     """
-    told = forced()
-    return told == "blocked" if told else m >= 8 and not backend.driver().simulated
+    form = forced()
+    return form == "blocked" if form else m >= 8 and not backend.driver().simulated
 
 
 @cache

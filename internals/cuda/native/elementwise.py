@@ -152,11 +152,11 @@ def instance(
         "R": result.np.type,
         "WORK": _elements_under_way(out, *dtypes),
     }
-    for convert, kept, d, target in zip("ABC", "XYZ", dtypes, targets):
-        names[kept] = opmath_type(target)
+    for convert, register, d, target in zip("ABC", "XYZ", dtypes, targets):
+        names[register] = opmath_type(target)
         # float16 is computed in float32, but an operand must first lose what half cannot hold
         through_half = target is dt.float16 and d is not dt.float16
-        names[convert] = kernels.half_to_single if through_half else names[kept]
+        names[convert] = kernels.half_to_single if through_half else names[register]
     bound: Kernel = KERNELS[len(dtypes) - 1].bind(**names)
     return counted(bound, numel)
 

@@ -54,9 +54,9 @@ def choose(m: int, n: int, k: int) -> str:
     """The kernel for (m, k) @ (k, n): "naive", "tiled" or "blocked". Raises ValueError if the
     environment names another.
     """
-    told = forced()
-    if told:
-        return told
+    form = forced()
+    if form:
+        return form
     if backend.driver().simulated or min(m, n, k) < 8:  # a tile would be mostly empty
         return "naive"
     return "tiled" if min(m, n) < 64 else "blocked"
@@ -64,8 +64,8 @@ def choose(m: int, n: int, k: int) -> str:
 
 def forced() -> str:
     """The kernel that `using` or the environment asks for; "" if neither does."""
-    told = _forced or os.environ.get("INTERNALS_CUDA_MATMUL", "")
-    return _known(told) if told else ""
+    form = _forced or os.environ.get("INTERNALS_CUDA_MATMUL", "")
+    return _known(form) if form else ""
 
 
 @contextmanager

@@ -56,8 +56,8 @@ def roll(out: Tensor, self: Tensor, shifts: Sequence[int], dims: Sequence[int]) 
     by_dim = [0] * len(sizes)
     for d, shift in zip(dims, shifts):  # the same dimension may be named more than once
         by_dim[d] += shift
-    turned = tuple(shift % size for shift, size in zip(by_dim, sizes))
-    launch_1d(kernels.roll, n, flat(out), flat(source), n, sizes, strides, turned)
+    positive = tuple(shift % size for shift, size in zip(by_dim, sizes))
+    launch_1d(kernels.roll, n, flat(out), flat(source), n, sizes, strides, positive)
 
 
 def repeat(out: Tensor, self: Tensor, padded: Sequence[int], repeats: Sequence[int]) -> None:

@@ -159,11 +159,19 @@ def reduce(
             empty_contiguous((plan.splits * rows.height,), dtype_of(t), self.device)
             for t in reduction.kind.parts
         ]
-        between = [flat(t) for t in parts]
-        _launch(reduction, plan, rows, elements, between, parameter, True, False)
+        part_arrays = [flat(t) for t in parts]
+        _launch(reduction, plan, rows, elements, part_arrays, parameter, True, False)
         # row r is now column r of (splits, height)
-        last = Rows((rows.height,), (1,), (plan.splits,), (rows.height,))
-        _launch(reduction, plan_for(last, count, False), last, between, outs, parameter, False)
+        part_rows = Rows((rows.height,), (1,), (plan.splits,), (rows.height,))
+        _launch(
+            reduction,
+            plan_for(part_rows, count, False),
+            part_rows,
+            part_arrays,
+            outs,
+            parameter,
+            False,
+        )
     write_back(targets, results)
 
 
@@ -292,12 +300,12 @@ def _typed(function: DeviceFunction, **types: Any) -> Any:
     )
 
 
-def _merged(pairs: list[tuple[int, int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _merged(dimensions: list[tuple[int, int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Sizes and strides of the (size, stride) `pairs`, at least one. Neighbours are merged if the
     outer one steps over exactly the inner one.
     """
     merged: list[tuple[int, int]] = []
-    for size, stride in pairs:
+    for size, stride in dimensions:
         if size == 1:
             continue
         if merged and merged[-1][1] == size * stride:

@@ -70,14 +70,16 @@ def scatter(target: Tensor, d: int, index: Tensor, src: Scalar | Tensor, reduce:
         _multiply(target, d, index, src)
     else:
         n = index.numel()
-        along = (
+        layout = (
             _without(d, target),
             _strides(src),
             strides,
             sizes_of(target)[d],
             _strides(target)[d],
         )
-        launch_1d(kernels.scatter, n, flat(target), flat(src), flat(index), n, tuple(sizes), *along)
+        launch_1d(
+            kernels.scatter, n, flat(target), flat(src), flat(index), n, tuple(sizes), *layout
+        )
 
 
 def _gather(
@@ -90,14 +92,14 @@ def _gather(
 ) -> None:
     """Launches `gather` over `sizes`, the shape of the index."""
     n = out.numel()
-    along = (
+    layout = (
         _strides(out),
         _without(d, source),
         index_strides,
         sizes_of(source)[d],
         _strides(source)[d],
     )
-    launch_1d(kernels.gather, n, flat(out), flat(source), flat(index), n, tuple(sizes), *along)
+    launch_1d(kernels.gather, n, flat(out), flat(source), flat(index), n, tuple(sizes), *layout)
 
 
 def _add(
@@ -115,7 +117,7 @@ def _add(
         return
 
     def add(wide: Tensor, T: type) -> None:
-        along = (
+        layout = (
             _without(d, wide),
             _strides(source),
             index_strides,
@@ -124,7 +126,7 @@ def _add(
         )
         kernel = kernels.scatter_add.bind(T=T)
         launch_1d(
-            kernel, n, flat(wide), flat(source), flat(index), n, tuple(sizes), *along, T(factor)
+            kernel, n, flat(wide), flat(source), flat(index), n, tuple(sizes), *layout, T(factor)
         )
 
     add_atomically(target, add)

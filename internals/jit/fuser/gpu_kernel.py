@@ -92,15 +92,15 @@ def gpu_text(
     code.add(2, "i += cuda.gridsize(1)")
     functions = tuple((local, name, d) for (name, d), local in body.functions.items())
     # the types of the arguments: n, arrays, numbers, sizes and strides
-    kinds = ["int64", *(f"{d.name}[:]" for d in walk.dtypes)]
-    kinds += ["float64" if number_word(n) == "f8" else "int64" for n in numbers] + ["int64"] * (
+    types = ["int64", *(f"{d.name}[:]" for d in walk.dtypes)]
+    types += ["float64" if number_word(n) == "f8" else "int64" for n in numbers] + ["int64"] * (
         len(sizes) + len(strides)
     )
     return KernelText(
         title(steps),
         code.text(),
         code.code(),
-        " ".join(kinds),
+        " ".join(types),
         functions,
         step_of_line=code.steps(),
     )

@@ -138,16 +138,16 @@ class Launch:
 
     def run_deferred(self, inputs: Sequence[Any], results: list[Any]) -> None:
         """Runs the operators that come after the kernels, and puts their results in `results`."""
-        made: list[Any] = []
-        places = {"input": inputs, "output": results, "deferred": made}
+        computed: list[Any] = []
+        sources = {"input": inputs, "output": results, "deferred": computed}
         for call in self.deferred:
             found = call.function(
-                *[places[where][i] if where in places else i for where, i in call.inputs]
+                *[sources[where][i] if where in sources else i for where, i in call.inputs]
             )
-            made += found if call.results > 1 else [found]
+            computed += found if call.results > 1 else [found]
         for k, o in enumerate(self.outputs):
             if o.deferred >= 0:
-                results[k] = made[o.deferred]
+                results[k] = computed[o.deferred]
 
 
 class GpuForm(NamedTuple):
@@ -223,11 +223,11 @@ class Part:
         self.targets = [
             (k, p.offset * n) for (k, p), n in zip(self.pieces, sizes[len(self.reads) :])
         ]
-        own = self.fixed_numbers()
+        fixed = self.fixed_numbers()
         # the kernel gets all its arguments as one run of 8-byte values: addresses, numbers, fixed
-        self.fixed = struct.pack(f"={len(own)}q", *own)
-        kinds = "".join("d" if n.kind is float else "q" for n in self.numbers)
-        self.pack = struct.Struct(f"={len(sizes) + len(self.scratch)}q{kinds}").pack
+        self.fixed = struct.pack(f"={len(fixed)}q", *fixed)
+        formats = "".join("d" if n.kind is float else "q" for n in self.numbers)
+        self.pack = struct.Struct(f"={len(sizes) + len(self.scratch)}q{formats}").pack
         return kernel
 
     def fixed_numbers(self) -> tuple[int, ...]:

@@ -192,9 +192,9 @@ class Observer:
         # a number must be an operand of a step: an operator that uses it in another way has taken
         # the 1000 for a constant
         for x in inputs:
-            made = self.made.get(id(x))
-            if isinstance(made, Number) and not any(
-                made is y for s in self.steps[before:] for y, _ in s.operands
+            origin = self.made.get(id(x))
+            if isinstance(origin, Number) and not any(
+                origin is y for s in self.steps[before:] for y, _ in s.operands
             ):
                 raise NotFusable(f"{node.kind()} takes a number that is another one in every call")
         outputs = node.outputs()
@@ -203,9 +203,9 @@ class Observer:
             if isinstance(r, TensorImpl) and id(r) not in self.made:
                 self.unheard(node, v, r, inputs, len(self.steps) > before)
         for v in outputs:
-            made = self.made.get(id(self.values[v]))
-            if isinstance(made, Step) and not made.name:
-                made.name = self.names.value(v)
+            origin = self.made.get(id(self.values[v]))
+            if isinstance(origin, Step) and not origin.name:
+                origin.name = self.names.value(v)
         for step in self.steps[before:]:
             step.name = step.name or self.names.temporary()
 
@@ -216,18 +216,20 @@ class Observer:
         name = self.names.value(v)
         _check(r.dtype)
         source = next((x for x in inputs if isinstance(x, TensorImpl)), None)
-        made = self.made.get(id(source))
+        origin = self.made.get(id(source))
         if not r._geometry.numel:
             self.know(r, Step(name, None, (), {}, r.dtype, r.dtype, tuple(r.shape), node))
-        elif isinstance(made, Read) and source is not None and r._storage is source._storage:
-            self.know(r, Read(name, made.argument, r))
+        elif isinstance(origin, Read) and source is not None and r._storage is source._storage:
+            self.know(r, Read(name, origin.argument, r))
         elif (
             source is not None
             and not loops
             and r.dtype is not source.dtype
             and r.shape == source.shape
         ):
-            step = Step(name, None, ((made, r.dtype),), {}, r.dtype, r.dtype, tuple(r.shape), node)
+            step = Step(
+                name, None, ((origin, r.dtype),), {}, r.dtype, r.dtype, tuple(r.shape), node
+            )
             self.steps.append(step)
             self.know(r, step)
         else:
@@ -265,17 +267,17 @@ class Observer:
         if v in self.deferred_values:
             return Output(None, deferred=self.deferred_values[v])
         t = self.values[v]
-        made = self.made[id(t)]
+        origin = self.made[id(t)]
         for k, w in enumerate(self.graph.outputs()[: len(before)]):
             if self.values.get(w) is t and before[k].geometry is not None:
                 return Output(None, twin=k)
-        if isinstance(made, Read):
-            whole = self.values[self.graph.inputs()[made.argument]]
+        if isinstance(origin, Read):
+            whole = self.values[self.graph.inputs()[origin.argument]]
             if t is not whole:
                 raise NotFusable("it returns a piece of an argument")
-            return Output(None, argument=made.argument)
+            return Output(None, argument=origin.argument)
         g = t._geometry
-        piece = Piece(made, tuple(g.sizes), g.strides, 0)
+        piece = Piece(origin, tuple(g.sizes), g.strides, 0)
         return Output(self.real(g), (piece,) if g.numel else ())
 
     def concat(self, node: Node) -> Output:
