@@ -45,6 +45,7 @@ def put_number(first: Elements, second: Elements, third: Elements, at: int, acc:
 
 @device_function
 def get_number(first: Elements, second: Elements, third: Elements, at: int):
+    """The accumulator in slot `at`."""
     return first[at]
 
 

@@ -40,6 +40,7 @@ def split_by_one_division(i: int, size: int):
 
 @device_function
 def split_as_in_python(i: int, size: int):
+    """The same where kernels do not run on a GPU: 64 bits, and no special case for 0."""
     return i // size, i % size
 
 
@@ -98,6 +99,7 @@ def fill_contiguous(target: Elements, value: Element, n: int):
 def fill_strided(
     target: Elements, value: Element, n: int, sizes: tuple[int, ...], strides: tuple[int, ...]
 ):
+    """The same through strides."""
     i = cuda.grid(1)
     while i < n:
         target[offset_of(i, sizes, strides)] = value

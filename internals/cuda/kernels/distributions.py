@@ -159,6 +159,7 @@ def toss(
 
 @device_function
 def bits4(w0: Element, w1: Element, w2: Element, w3: Element):
+    """The words themselves, for integers."""
     return w0, w1, w2, w3
 
 
@@ -240,6 +241,7 @@ def between(x: Element, low: Element, high: Element):
 
 @device_function
 def scaled(x: Element, mean: Element, std: Element):
+    """A normal number with the given mean and deviation from a standard one."""
     return T(x * std + mean)
 
 

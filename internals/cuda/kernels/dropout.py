@@ -52,12 +52,12 @@ def dropout(
     first = width * thread
     while first < n:
         w0, w1, w2, w3 = philox(seed, np.uint64(thread), offset)
-        x0, x1, x2, x3 = uniform4(w0, w1, w2, w3)
+        x0, x1, x2, x3 = uniform4(w0, w1, w2, w3)  # each in (0, 1], float32
         keep_or_drop(out, mask, source, first, n, x0, keep, scale)
         keep_or_drop(out, mask, source, first + second, n, x1, keep, scale)
         keep_or_drop(out, mask, source, first + third, n, x2, keep, scale)
         keep_or_drop(out, mask, source, first + fourth, n, x3, keep, scale)
-        first += 4 * step
+        first += 4 * step  # `step` threads have taken 4 elements each
         offset = np.uint64(offset + ONE)
 
 

@@ -147,7 +147,7 @@ def gemm(
 
 
 class Blocking:
-    """How the work of a `gemm` is divided: block_rows x block_columns of c for a block, tiles of
+    """The division of the work of a `gemm`: block_rows x block_columns of c for a block, tiles of
     `depth` along k, rows x columns of the block's part for a thread.
     """
 

@@ -164,6 +164,7 @@ def scaled_gradient(
 
 @device_function
 def add_pairs(a: Elements, b: Elements):
+    """`combine` of two accumulators that are pairs of sums."""
     return a[0] + b[0], a[1] + b[1]
 
 

@@ -33,8 +33,8 @@ Strides = tuple[int, int, int, int]
 
 
 class Pool(NamedTuple):
-    """How windows lie over images of sizes[0] x sizes[1], and the strides of the tensors on the
-    input's side (x) and on the output's (y): (image, channel, row, column).
+    """The geometry of windows over images of sizes[0] x sizes[1], and the strides of the tensors on
+    the input's side (x) and on the output's (y): (image, channel, row, column).
     """
 
     channels: int
@@ -227,6 +227,7 @@ def avg_pool_backward(grad_x: Elements, grad_y: Elements, n: int, how: Pool):
         )
         plane = image * how.y[0] + channel * how.y[1]
         total = ACC(0)
+        # the windows (i, j) that cover the element: the divisor of a window may be its own size
         for i in range(first_row, last_row):
             top, bottom, height = WINDOW(
                 i,

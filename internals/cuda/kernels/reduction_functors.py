@@ -50,6 +50,7 @@ def fold_number(acc: Element, x: Elements, i: int, p: Elements):
 
 @device_function
 def write_number(out: Elements, second: Element, third: Element, at: int, acc: Element, p: int):
+    """`write` of all whose accumulator is a number."""
     out[at] = finish(acc, p)
 
 
@@ -116,6 +117,7 @@ def nowhere():
 
 @device_function
 def fold_place(acc: Element, x: Element, i: int, p: int):
+    """`fold` of an extreme with its position: element x is the pair (x, i)."""
     return combine(acc, (T(R(x)), S(i)))
 
 
@@ -145,12 +147,14 @@ def first_smallest(a: Elements, b: Elements):
 def write_value_and_place(
     out: Elements, second: Elements, third: Element, at: int, acc: Elements, p: int
 ):
+    """`write` of `max` and `min` along a dimension: the value and its position."""
     out[at] = OUT(acc[0])
     second[at] = acc[1]
 
 
 @device_function
 def write_place(out: Elements, second: Element, third: Element, at: int, acc: Elements, p: int):
+    """`write` of `argmax` and `argmin`: the position."""
     out[at] = acc[1]
 
 
@@ -162,6 +166,7 @@ def no_exponentials():
 
 @device_function
 def fold_exponential(acc: Element, x: Element, i: int, p: int):
+    """`fold` of logsumexp: element x alone is (x, exp(x - x)) = (x, 1)."""
     return combine(acc, (T(R(x)), T(1)))
 
 
@@ -178,6 +183,7 @@ def add_exponentials(a: Elements, b: Elements):
 
 @device_function
 def write_logarithm(out: Elements, second: Element, third: Element, at: int, acc: Elements, p: int):
+    """`write` of logsumexp: log(sum of exp(x - largest)) + largest."""
     out[at] = OUT(math.log(acc[1]) + acc[0])
 
 
@@ -218,6 +224,7 @@ def variance(squares: Element, freedom: Element):
 
 @device_function
 def deviation(squares: Element, freedom: Element):
+    """`finish` of a standard deviation."""
     return math.sqrt(squares / freedom)
 
 
@@ -225,6 +232,7 @@ def deviation(squares: Element, freedom: Element):
 def write_moment(
     out: Elements, second: Element, third: Element, at: int, acc: Elements, freedom: Element
 ):
+    """`write` of a variance or standard deviation."""
     out[at] = OUT(finish(acc[1], freedom))
 
 
@@ -232,5 +240,6 @@ def write_moment(
 def write_moment_and_mean(
     out: Elements, second: Elements, third: Element, at: int, acc: Elements, freedom: Element
 ):
+    """`write` of `var_mean` and `std_mean`: both, where the mean of no elements is NaN."""
     out[at] = OUT(finish(acc[1], freedom))
     second[at] = MEAN(acc[0] if acc[2] > T(0) else T(math.nan))

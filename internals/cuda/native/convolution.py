@@ -238,6 +238,8 @@ def functions(which: str, T: type) -> dict[str, Any]:
     """The device functions with which `gemm` reads and writes for the product `which`."""
     acc = acc_type(dtype_of(T))
     element = kernels.window_element.bind(ACC=acc)
+    # the weight is always a matrix in memory; windows are one of the two factors, or in INPUT the
+    # elements of y whose windows cover a pixel
     if which == FORWARD:
         store = kernels.store_output.bind(T=T, ACC=acc)
         return {

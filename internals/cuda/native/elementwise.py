@@ -194,8 +194,8 @@ def _single(value: Any) -> Any:
 
 
 def _elements_under_way(*dtypes: dtype) -> int:
-    """How many elements a thread has under way: 16 bytes of the widest dtype, but at least 4. The
-    narrower they are, the more are needed to keep memory busy.
+    """The number of elements that a thread has under way: 16 bytes of the widest dtype, but at
+    least 4. The narrower they are, the more are needed to keep memory busy.
     """
     return max(4, 16 // max(d.itemsize for d in dtypes))
 

@@ -32,10 +32,12 @@ SMALLEST = {True: Recipe(f.itself, minimum, np.inf), False: Recipe(f.itself, min
 
 
 def amax(result: Tensor, self: Tensor, dims: Sequence[int]) -> None:
+    """result = the largest elements over `dims`, without positions."""
     reduce(_values(LARGEST, self.dtype), self, dims, (result,))
 
 
 def amin(result: Tensor, self: Tensor, dims: Sequence[int]) -> None:
+    """result = the smallest elements over `dims`, without positions."""
     reduce(_values(SMALLEST, self.dtype), self, dims, (result,))
 
 

@@ -91,8 +91,8 @@ def _walked(
 
 
 def offsets(wanted: AdvancedIndex, target: Tensor) -> Any:
-    """How far into `target`, which has the sizes of the source, each combination of indices leads,
-    in elements: int64 of shape `index_shape`.
+    """The offset in `target`, which has the sizes of the source, that each combination of indices
+    adds, in elements: int64 of shape `index_shape`.
     """
     table = ops.zero_(empty_contiguous(wanted.index_shape, dt.int64, target.device))
     n, sizes = table.numel(), tuple(wanted.index_shape) or (1,)

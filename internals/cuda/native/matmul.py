@@ -207,22 +207,25 @@ def tile_side() -> int:
 
 
 def lanes_for(k: int) -> int:
-    """How many threads reduce a row: a power of two, at most 256."""
+    """The number of threads that reduce a row of k elements: a power of two, at most 256."""
     return min(256, 1 << (threads_for(k) - 1).bit_length())
 
 
 @cache
 def naive(T: type) -> Kernel:
+    """The naive kernel for results of type T."""
     return kernels.naive.bind(**_types(T))
 
 
 @cache
 def tiled(T: type, side: int) -> Kernel:
+    """The tiled kernel for results of type T, with squares of `side`."""
     return kernels.tiled.bind(**_types(T), TILE=side)
 
 
 @cache
 def blocked(T: type, how: Blocking, a_along_k: bool, b_along_k: bool) -> Kernel:
+    """The `gemm` for results of type T; whether neighbours in a and b lie along k."""
     types = _types(T)
     # 2: blocks that should fit on a multiprocessor at once
     return how.bind(
@@ -233,6 +236,7 @@ def blocked(T: type, how: Blocking, a_along_k: bool, b_along_k: bool) -> Kernel:
 
 @cache
 def row_products(T: type, acc: Any) -> Kernel:
+    """The kernel for a matrix times a vector, with results of type T and sums of type `acc`."""
     total = block_total(accumulator("number", acc), add, True)
     return rows.row_products.bind(ACC=acc, block_sum=total, STORE=kernels.store.bind(T=T, ACC=acc))
 

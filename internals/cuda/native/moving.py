@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 def flip(out: Tensor, self: Tensor, dims: Sequence[int]) -> None:
+    """out = `self` with the order of the elements reversed along `dims`."""
     g = self._geometry
     if not g.sizes:
         copy_(out, self)
@@ -48,6 +49,9 @@ def flip(out: Tensor, self: Tensor, dims: Sequence[int]) -> None:
 
 
 def roll(out: Tensor, self: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> None:
+    """out = `self` with its elements moved on by `shifts` along `dims`, from the end back to the
+    start.
+    """
     source, n = self, out.numel()
     sizes, strides = tuple(self.shape), tuple(self.stride())
     if not dims:  # the elements in index order, as one dimension
@@ -56,6 +60,7 @@ def roll(out: Tensor, self: Tensor, shifts: Sequence[int], dims: Sequence[int]) 
     by_dim = [0] * len(sizes)
     for d, shift in zip(dims, shifts):  # the same dimension may be named more than once
         by_dim[d] += shift
+    # Python's remainder is not negative: a shift back is one forward
     positive = tuple(shift % size for shift, size in zip(by_dim, sizes))
     launch_1d(kernels.roll, n, flat(out), flat(source), n, sizes, strides, positive)
 

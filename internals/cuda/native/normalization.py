@@ -161,6 +161,7 @@ def _normalize_rows(
 def rows_kernel(
     channel: str, along_x: bool, T: type, OUT: type, STATISTIC: Any, no_weight: bool, no_bias: bool
 ) -> Any:
+    """The kernel for layer or group norm with these types, with or without a weight and a bias."""
     return kernels.normalize_rows.bind(
         T=T,
         OUT=OUT,

@@ -44,6 +44,7 @@ def layer_norm(
     rstd: Tensor,
     weight: Tensor | None,
 ) -> None:
+    """Fills `results` for layer norm; mean and rstd have one element for each row."""
     dx, dw, db = results
     g, x, rows = grad_out.contiguous(), input.contiguous(), mean.numel()
     if dx is not None:
@@ -66,6 +67,9 @@ def group_norm(
     sizes: Sequence[int],
     group: int,
 ) -> None:
+    """Fills `results` for group norm. `sizes` are (N, channels, elements of a channel), `group` is
+    the number of groups; mean and rstd are (N, groups).
+    """
     dx, dw, db = results
     g, x = grad_out.contiguous(), input.contiguous()
     n, channels, each = sizes

@@ -41,6 +41,9 @@ def max_pool2d(results: tuple[Any, Any], self: Any, *how: Any) -> None:
 
 
 def max_pool2d_backward(result: Any, grad_output: Any, indices: Any, *how: Any) -> None:
+    """result (N, C, H, W) = for each element, the sum of the gradients of the windows whose maximum
+    it was.
+    """
     if result.dtype.is_complex or result.dtype is dt.bool_:
         raise NoKernel
     pool, n = geometry_of(result, grad_output, *how), result.numel()
@@ -67,6 +70,7 @@ def avg_pool2d(y: Any, self: Any, *how: Any) -> None:
 
 
 def avg_pool2d_backward(result: Any, grad_output: Any, *how: Any) -> None:
+    """result (N, C, H, W) = for each element, the sum of its shares of the windows' gradients."""
     if not result.dtype.is_floating_point:
         raise NoKernel
     pool, n = geometry_of(result, grad_output, *how), result.numel()
@@ -86,7 +90,7 @@ def geometry_of(
     divisor: int | None = None,
     padded: bool = False,
 ) -> Pool:
-    """How the windows of `y` (N, C, oH, oW) lie over `x` (N, C, H, W)."""
+    """The geometry of the windows of `y` (N, C, oH, oW) over `x` (N, C, H, W)."""
     sizes, places, kernel, stride, padding, dilation = (
         (int(a), int(b)) for a, b in (x.shape[-2:], y.shape[-2:], kernel, stride, padding, dilation)
     )

@@ -72,6 +72,7 @@ def _layout(t: Tensor, d: int) -> tuple[int, int, int, Plan]:
 
 @cache
 def forward_kernel(name: str, along_x: bool, T: type, OUT: type) -> Any:
+    """The kernel for "softmax" or "log_softmax", computing in T, with results of type OUT."""
     number = accumulator("number", T)
     return kernels.softmax.bind(
         T=T,
@@ -85,6 +86,7 @@ def forward_kernel(name: str, along_x: bool, T: type, OUT: type) -> Any:
 
 @cache
 def backward_kernel(name: str, along_x: bool, T: type, OUT: type) -> Any:
+    """The kernel for the gradient, with the same parameters."""
     return kernels.softmax_backward.bind(
         T=T,
         OUT=OUT,

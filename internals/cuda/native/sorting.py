@@ -46,5 +46,6 @@ def first(targets: Sequence[Any], self: Tensor, k: int, d: int, descending: bool
 
 @cache
 def sort_kernel(descending: bool, T: type, OUT: type) -> Any:
+    """The kernel that compares in T and writes values of type OUT."""
     precedes = kernels.larger_first if descending else kernels.smaller_first
     return kernels.sort_rows.bind(T=T, OUT=OUT, precedes=precedes)

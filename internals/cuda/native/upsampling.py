@@ -78,6 +78,7 @@ def _steps(
 
 
 def _resize(x: Tensor, y: Tensor, aligned: bool) -> Resize:
+    """The geometry of resizing `x` (N, C, h, w) to `y` (N, C, oh, ow)."""
     (h, w), (oh, ow) = x.shape[2:], y.shape[2:]
     return Resize(x.shape[1], (h, w), (oh, ow), four(x), four(y), int(aligned))
 

@@ -34,6 +34,9 @@ def im2col(
     stride: Pair,
     places: Pair,
 ) -> None:
+    """out (N, C * taps, windows) = the windows of `self` (N, C, H, W); `places` are the numbers of
+    windows down and to the right.
+    """
     if not has_kernel(self.dtype):
         raise NoKernel
     how = _geometry(
@@ -52,6 +55,7 @@ def col2im(
     stride: Pair,
     places: Pair,
 ) -> None:
+    """out (N, C, H, W) = for each pixel, the sum of its elements in the columns `self`."""
     if self.dtype.is_complex:
         raise NoKernel
     # each channel of each image counts as an image: then the columns are (N * C, taps, windows)

@@ -48,6 +48,7 @@ class Background:
             self.changed.wait_for(lambda: not self.working)
 
     def _work(self) -> None:
+        """The thread: does jobs until none is left, or until the main thread has ended."""
         while True:
             with self.changed:
                 # deciding to end and taking a job happen under the lock, so that `submit` knows

@@ -117,6 +117,7 @@ def _key(inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _requires_grad(x: Any) -> bool:
+    """Whether `x`, of a key, is the geometry of a tensor whose operators autograd records."""
     return isinstance(x, Geometry) and x.keys & RECORDS != 0
 
 

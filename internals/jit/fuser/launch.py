@@ -299,6 +299,7 @@ class GpuPart(Part):
     tier = "cuda"
 
     def make_kernel(self) -> Any:
+        """The kernel, and the sizes and strides that it takes (`rest`): see `gpu_text`."""
         from .gpu_kernel import gpu_kernel, gpu_text, launch
 
         self.launch = launch

@@ -83,6 +83,7 @@ class MachineKernel:
         return cache.load(key_of(self.kernel, self.text.signature)) is not None
 
     def _compile(self) -> None:
+        """Compiles the kernel or loads it from disk, and writes its text beside the object file."""
         try:
             self.entry = self.kernel.entry(self.text.signature)
             self.state = "ready"

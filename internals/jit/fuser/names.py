@@ -55,6 +55,7 @@ def pointer_names(
 
 
 def _pointer(name: str, v: Value, prefix: str) -> str:
+    """The name of one array, before it is made unique."""
     name = re.sub(r"\.\d+$", "", name.lstrip("%"))  # %x.1 is a later value of x
     return (
         _identifier(name) if not name.isdigit() else prefix + _identifier(v.debugName()).lstrip("n")

@@ -143,8 +143,8 @@ class Observer:
         return DeferredCall(node.kind(), _function(node), inputs, len(node.outputs()))
 
     def deferred_input(self, v: Value, outputs: list[Output]) -> tuple[str, Any]:
-        """Where a deferred call finds `v`. A value that only exists inside kernels becomes one more
-        output.
+        """The place where a deferred call finds `v`. A value that only exists inside kernels
+        becomes one more output.
         """
         if v in self.deferred_values:
             return "deferred", self.deferred_values[v]

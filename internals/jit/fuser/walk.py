@@ -39,7 +39,7 @@ class Walk(NamedTuple):
         return n
 
     def modes(self) -> list[str]:
-        """How each array advances in the innermost dimension: "dense" by 1, "same" not at all,
+        """The way each array advances in the innermost dimension: "dense" by 1, "same" not at all,
         "strided" by more.
         """
         return [{1: "dense", 0: "same"}.get(s[-1], "strided") for s in self.strides]
