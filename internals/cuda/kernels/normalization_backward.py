@@ -59,14 +59,14 @@ def rows_gradient(
     """
     lane, lanes, row = lane_and_row()
     # how many elements this lane has; beyond the last row none
-    elements = (n - lane + lanes - 1) // lanes if row < rows else 0
+    mine = (n - lane + lanes - 1) // lanes if row < rows else 0
     first = row * n
     center, scale = T(0), T(0)
     if row < rows:
         center, scale = T(mean[row]), T(rstd[row])
 
     dot, total = T(0), T(0)  # the sums of h * x̂ and of h
-    for k in range(elements):
+    for k in range(mine):
         i = lane + k * lanes
         h = T(grad[first + i]) * weight_of(weight, channel(row, i, groups, channels, inner))
         dot += h * (T(source[first + i]) - center) * scale
@@ -75,7 +75,7 @@ def rows_gradient(
     dot /= T(n)
     total /= T(n)
 
-    for k in range(elements):
+    for k in range(mine):
         i = lane + k * lanes
         h = T(grad[first + i]) * weight_of(weight, channel(row, i, groups, channels, inner))
         normal = (T(source[first + i]) - center) * scale
@@ -96,10 +96,10 @@ def parameter_gradients(
     lane, lanes, row = lane_and_row()
     step = lanes * cuda.gridDim.y
     start = cuda.blockIdx.y * lanes + lane
-    elements = (n - start + step - 1) // step if row < rows and start < n else 0
+    mine = (n - start + step - 1) // step if row < rows and start < n else 0
     base = offset_of(row, kept, kept_strides)
     dot, total = T(0), T(0)
-    for k in range(elements):
+    for k in range(mine):
         i = start + k * step
         at = base + reach(i, gone, gone_strides)
         r = statistic(row, i, groups, channels, inner)

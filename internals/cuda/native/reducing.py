@@ -159,19 +159,11 @@ def reduce(
             empty_contiguous((plan.splits * rows.height,), dtype_of(t), self.device)
             for t in reduction.kind.parts
         ]
-        part_arrays = [flat(t) for t in parts]
-        _launch(reduction, plan, rows, elements, part_arrays, parameter, True, False)
+        partial = [flat(t) for t in parts]
+        _launch(reduction, plan, rows, elements, partial, parameter, True, False)
         # row r is now column r of (splits, height)
-        part_rows = Rows((rows.height,), (1,), (plan.splits,), (rows.height,))
-        _launch(
-            reduction,
-            plan_for(part_rows, count, False),
-            part_rows,
-            part_arrays,
-            outs,
-            parameter,
-            False,
-        )
+        rest = Rows((rows.height,), (1,), (plan.splits,), (rows.height,))
+        _launch(reduction, plan_for(rest, count, False), rest, partial, outs, parameter, False)
     write_back(targets, results)
 
 

@@ -56,34 +56,39 @@ def _plan(
     """The same, with functions of rows in the kernels (`rows`) or not."""
     names = Names([*NAMES, *FUNCTIONS])
     names.taken.add("out")
-    given = pointer_names(hints[0], graph.inputs(), "a", names)
-    wanted = (
+    argument_hints = pointer_names(hints[0], graph.inputs(), "a", names)
+    output_hints = (
         pointer_names(hints[1], graph.outputs(), "out", names) if len(hints[1]) > 1 else ["out"]
     )
     program = observe(graph, key, names, rows)
     # outputs that only the deferred calls need
-    wanted += [names.fresh("kept") for _ in program.outputs[len(wanted) :]]
-    return Launch(graph, program, given, wanted)
+    output_hints += [names.fresh("kept") for _ in program.outputs[len(output_hints) :]]
+    return Launch(graph, program, argument_hints, output_hints)
 
 
 class Launch:
     """A group for arguments of certain geometries. A call allocates the outputs and runs a kernel
-    for each shape among them. `given` and `wanted` are names for arguments and outputs.
+    for each shape among them. The hints are names for its arguments and outputs.
     """
 
     def __init__(
-        self, graph: Graph, program: Program, given: Sequence[str], wanted: Sequence[str]
+        self,
+        graph: Graph,
+        program: Program,
+        argument_hints: Sequence[str],
+        output_hints: Sequence[str],
     ) -> None:
         self.outputs = program.outputs
-        self.several = len(graph.outputs()) > 1
-        self.deferred, self.wanted = program.deferred, len(graph.outputs())
+        self.returns_tuple = len(graph.outputs()) > 1
+        self.deferred, self.returned = program.deferred, len(graph.outputs())
         shapes: dict[tuple[int, ...], list[tuple[int, Piece]]] = {}
         for k, output in enumerate(program.outputs):
             for piece in output.pieces:
                 shapes.setdefault(_shape_of(piece, program), []).append((k, piece))
-        kind = Part if program.device is CPU else GpuPart
+        part_class = Part if program.device is CPU else GpuPart
         self.parts = [
-            kind(program, shape, pieces, given, wanted) for shape, pieces in shapes.items()
+            part_class(program, shape, pieces, argument_hints, output_hints)
+            for shape, pieces in shapes.items()
         ]
         self.kernels = [FusedKernel(graph, part, program) for part in self.parts]
         self.geometry: Any = self.outputs[0].geometry
@@ -97,10 +102,10 @@ class Launch:
 
     def __call__(self, *inputs: Any) -> Any:
         if hot.off:
-            return self.run_told(inputs)
+            return self.run_recorded(inputs)
         return self.run(inputs)
 
-    def run_told(self, inputs: Sequence[Any]) -> Any:
+    def run_recorded(self, inputs: Sequence[Any]) -> Any:
         """Runs while something records: notes the kernels, and records a `prim::FusionGroup`."""
         from internals.core.recording import Scope, recorded
 
@@ -134,7 +139,7 @@ class Launch:
             part.call(inputs, results)
         if self.deferred:
             self.run_deferred(inputs, results)
-        return tuple(results[: self.wanted]) if self.several else results[0]
+        return tuple(results[: self.returned]) if self.returns_tuple else results[0]
 
     def run_deferred(self, inputs: Sequence[Any], results: list[Any]) -> None:
         """Runs the operators that come after the kernels, and puts their results in `results`."""
@@ -170,8 +175,8 @@ class Part:
         program: Program,
         shape: tuple[int, ...],
         pieces: Sequence[tuple[int, Piece]],
-        given: Sequence[str],
-        wanted: Sequence[str],
+        argument_hints: Sequence[str],
+        output_hints: Sequence[str],
     ) -> None:
         self.shape, self.pieces = shape, pieces
         self.steps, self.reads, self.numbers = needed(program.steps, [p.value for _, p in pieces])
@@ -187,7 +192,7 @@ class Part:
         # threads share units, elements or rows, and each gets at least `grain` of them
         inner = self.walk.shape[-1] if rows is not None else 1
         self.units, self.grain = self.walk.numel // inner, max(1, GRAIN // inner)
-        self.given, self.wanted = given, wanted
+        self.argument_hints, self.output_hints = argument_hints, output_hints
         self.input_names: list[str] = []
         self.output_names: list[str] = []
         self.kernel: Any = self.make_kernel()
@@ -238,10 +243,11 @@ class Part:
     def text(self, write: Callable[..., Any]) -> KernelText:
         """The text of the kernel, as `cpu_text` or `gpu_text` writes it."""
         values: list[Any] = [*self.steps, *self.reads, *self.numbers]
-        inner = [*self.given, *self.wanted, *(v.name for v in values)]
+        inner = [*self.argument_hints, *self.output_hints, *(v.name for v in values)]
         names = Names([*NAMES, *FUNCTIONS, *inner])
-        pointers = _unlike(
-            [self.given[r.argument] for r in self.reads] + [self.wanted[k] for k, _ in self.pieces],
+        pointers = _unique(
+            [self.argument_hints[r.argument] for r in self.reads]
+            + [self.output_hints[k] for k, _ in self.pieces],
             names,
         )
         self.input_names, self.output_names = (
@@ -267,10 +273,10 @@ class Part:
         for k, offset in self.targets:
             addresses.append(backed_ptr(outputs[k]) + offset)
         # held until the kernel has run: dropping a Scratch frees its memory
-        works = [
+        scratch = [
             Scratch((self.units // self.grain + 1) * self.walk.shape[-1], d) for d in self.scratch
         ]
-        addresses += [w.address for w in works]
+        addresses += [s.address for s in scratch]
         for number in self.numbers:
             addresses.append(inputs[number.argument])
         self.kernel.entry.parallel_packed(
@@ -364,9 +370,9 @@ def _dtype(output: Output) -> Any:
     return output.geometry.dtype
 
 
-def _unlike(wanted: Sequence[str], names: Names) -> list[str]:
+def _unique(hints: Sequence[str], names: Names) -> list[str]:
     """These names, with a new one for each that has occurred before."""
     found: list[str] = []
-    for name in wanted:
+    for name in hints:
         found.append(names.fresh(name) if name in found else name)
     return found

@@ -61,7 +61,7 @@ def observe(graph: Graph, arguments: Sequence[Any], names: Names, rows: bool = T
     Raises NotFusable, also if an operator raises an error for such arguments.
     """
     observer = Observer(graph, names, rows)
-    before, watch.loop = watch.loop, observer.heard
+    before, watch.loop = watch.loop, observer.record_loop
     recording = set_grad_mode(False)
     try:
         return observer.run(arguments)
@@ -74,15 +74,15 @@ def observe(graph: Graph, arguments: Sequence[Any], names: Names, rows: bool = T
 
 class Observer:
     """The run of a group on tensors without memory. `values` are the tensors, numbers and lists
-    that the graph's values have in it. `made` tells where each tensor or number comes from, by its
-    id: a `Read`, a `Number` or a `Step`."""
+    that the graph's values have in it. `origins` tells where each tensor or number comes from, by
+    its id: a `Read`, a `Number` or a `Step`."""
 
     def __init__(self, graph: Graph, names: Names, rows: bool) -> None:
         self.graph, self.names, self.may_have_rows = graph, names, rows
         self.rows: Rows | None = None
         self.values: dict[Value, Any] = {}
-        self.made: dict[int, Any] = {}
-        self.kept: list[Any] = []  # objects known by their id: no other may get the same id
+        self.origins: dict[int, Any] = {}
+        self.alive: list[Any] = []  # objects known by their id: no other may get the same id
         self.steps: list[Step] = []
         self.deferred_nodes: list[Node] = []
         self.deferred_values: dict[Value, int] = {}
@@ -124,7 +124,7 @@ class Observer:
         g = contiguous_geometry(step.sizes, step.dtype, META)
         result = make(Storage.allocate(g.nbytes, META), g)
         self.values[v] = result
-        self.know(result, step)
+        self.note_origin(result, step)
 
     def is_deferred(self, node: Node) -> bool:
         """Whether a node comes after the kernels: a sum over broadcast dimensions, a function of
@@ -172,27 +172,27 @@ class Observer:
                 raise NotFusable(f"an argument of type {getattr(a, '__name__', a)}")
             # made from text, so that it is a new object, which its id identifies in operands
             value = number("1000")
-            self.know(value, Number(self.names.value(v), i, a))
+            self.note_origin(value, Number(self.names.value(v), i, a))
             return value
         _check(a.dtype)
         t = make(Storage.allocate(bytes_spanned(a), META), _on_meta(a))
-        self.know(t, Read(self.names.value(v), i, t))
+        self.note_origin(t, Read(self.names.value(v), i, t))
         return t
 
-    def know(self, thing: Any, made: Any) -> None:
-        """Notes that the object `thing` comes from `made`, a `Read`, `Number` or `Step`."""
-        self.made[id(thing)] = made
-        self.kept.append(thing)
+    def note_origin(self, thing: Any, origin: Any) -> None:
+        """Notes that the object `thing` comes from `origin`, a `Read`, `Number` or `Step`."""
+        self.origins[id(thing)] = origin
+        self.alive.append(thing)
 
     def run_node(self, node: Node) -> None:
-        """Runs a node's operator, during which `heard` adds its steps, and names them."""
+        """Runs a node's operator, during which `record_loop` adds its steps, and names them."""
         inputs = [self.values[v] for v in node.inputs()]
         before = len(self.steps)
         results = _function(node)(*inputs)
         # a number must be an operand of a step: an operator that uses it in another way has taken
         # the 1000 for a constant
         for x in inputs:
-            origin = self.made.get(id(x))
+            origin = self.origins.get(id(x))
             if isinstance(origin, Number) and not any(
                 origin is y for s in self.steps[before:] for y, _ in s.operands
             ):
@@ -200,27 +200,29 @@ class Observer:
         outputs = node.outputs()
         for v, r in zip(outputs, [results] if len(outputs) == 1 else results):
             self.values[v] = r
-            if isinstance(r, TensorImpl) and id(r) not in self.made:
-                self.unheard(node, v, r, inputs, len(self.steps) > before)
+            if isinstance(r, TensorImpl) and id(r) not in self.origins:
+                self.record_without_loop(node, v, r, inputs, len(self.steps) > before)
         for v in outputs:
-            origin = self.made.get(id(self.values[v]))
+            origin = self.origins.get(id(self.values[v]))
             if isinstance(origin, Step) and not origin.name:
                 origin.name = self.names.value(v)
         for step in self.steps[before:]:
             step.name = step.name or self.names.temporary()
 
-    def unheard(self, node: Node, v: Value, r: TensorImpl, inputs: list[Any], loops: bool) -> None:
+    def record_without_loop(
+        self, node: Node, v: Value, r: TensorImpl, inputs: list[Any], loops: bool
+    ) -> None:
         """Adds a result that no loop computed: a view of an argument, a cast (`loops`: whether the
         node ran a loop), or a tensor without elements.
         """
         name = self.names.value(v)
         _check(r.dtype)
         source = next((x for x in inputs if isinstance(x, TensorImpl)), None)
-        origin = self.made.get(id(source))
+        origin = self.origins.get(id(source))
         if not r._geometry.numel:
-            self.know(r, Step(name, None, (), {}, r.dtype, r.dtype, tuple(r.shape), node))
+            self.note_origin(r, Step(name, None, (), {}, r.dtype, r.dtype, tuple(r.shape), node))
         elif isinstance(origin, Read) and source is not None and r._storage is source._storage:
-            self.know(r, Read(name, origin.argument, r))
+            self.note_origin(r, Read(name, origin.argument, r))
         elif (
             source is not None
             and not loops
@@ -231,11 +233,11 @@ class Observer:
                 name, None, ((origin, r.dtype),), {}, r.dtype, r.dtype, tuple(r.shape), node
             )
             self.steps.append(step)
-            self.know(r, step)
+            self.note_origin(r, step)
         else:
             raise NotFusable(f"{node.kind()} is no loop over elements")
 
-    def heard(
+    def record_loop(
         self, iterator: TensorIterator, decisions: Decisions, loop: Callable[..., Any]
     ) -> None:
         """Adds a step for `loop`, which `TensorIterator` would have run now."""
@@ -246,7 +248,7 @@ class Observer:
         operands = []
         for x, target in zip(iterator.inputs, decisions.targets):
             _check(target)
-            operands.append((self.made.get(id(x), x), target))
+            operands.append((self.origins.get(id(x), x), target))
             if isinstance(operands[-1][0], TensorImpl):
                 raise NotFusable(f"{self.node.kind()} reads a tensor that is made inside it")
         numbers = dict(loop.keywords) if loop.__class__ is partial else {}
@@ -257,7 +259,7 @@ class Observer:
             self.node
         )  # fmt: skip
         self.steps.append(step)
-        self.know(t, step)
+        self.note_origin(t, step)
 
     def output(self, v: Value, before: Sequence[Output]) -> Output:
         """The output for `v`; `before` are those of the graph's outputs before it."""
@@ -267,7 +269,7 @@ class Observer:
         if v in self.deferred_values:
             return Output(None, deferred=self.deferred_values[v])
         t = self.values[v]
-        origin = self.made[id(t)]
+        origin = self.origins[id(t)]
         for k, w in enumerate(self.graph.outputs()[: len(before)]):
             if self.values.get(w) is t and before[k].geometry is not None:
                 return Output(None, twin=k)
@@ -292,7 +294,7 @@ class Observer:
         for t in used:
             if t.numel():
                 pieces.append(
-                    Piece(self.made[id(t)], tuple(t.shape), g.strides, start * g.strides[d])
+                    Piece(self.origins[id(t)], tuple(t.shape), g.strides, start * g.strides[d])
                 )
             start += t.shape[d]
         return Output(self.real(g), tuple(pieces))

@@ -125,9 +125,9 @@ class _Given:
         shared = prod(found.outer) >= FEW_ROWS or g.numel < 2 * GRAIN
         return found if shared else None
 
-    def made(self, t: Tensor) -> Any:
+    def origin(self, t: Tensor) -> Any:
         """The `Read` or `Step` that a tensor comes from."""
-        return self.observer.made[id(t)]
+        return self.observer.origins[id(t)]
 
     def step(
         self, name: str, operands: Sequence[tuple[Any, dtype]], result: dtype, sizes: Sequence[int],
@@ -145,7 +145,7 @@ class _Given:
         x = self.x
         return self.step(
             self.observer.names.fresh("center"),
-            [(self.made(x), x.dtype)],
+            [(self.origin(x), x.dtype)],
             dt.float64,
             (),
             row="row_mean",
@@ -166,14 +166,16 @@ def _softmax(given: _Given, rows: Rows) -> bool:
     x = given.x
     name = given.node.kind().partition("::")[2]
     return given.result(
-        given.step("", [(given.made(x), x.dtype)], x.dtype, rows.sizes, row=name), rows.sizes, False
+        given.step("", [(given.origin(x), x.dtype)], x.dtype, rows.sizes, row=name),
+        rows.sizes,
+        False,
     )
 
 
 def _total(given: _Given, rows: Rows) -> bool:
     """sum or mean: one step."""
     x, row = given.x, "row_" + given.node.kind().partition("::")[2]
-    return _reduced(given, rows, given.step("", [(given.made(x), x.dtype)], x.dtype, (), row=row))
+    return _reduced(given, rows, given.step("", [(given.origin(x), x.dtype)], x.dtype, (), row=row))
 
 
 def _variance(given: _Given, rows: Rows) -> bool:
@@ -186,7 +188,7 @@ def _variance(given: _Given, rows: Rows) -> bool:
     if rows.length <= correction:  # left to the operator, which warns
         return False
     x, row = given.x, "row_variance" if given.node.kind() == "aten::var" else "row_std"
-    operands = [(given.made(x), x.dtype), (given.center(), dt.float64)]
+    operands = [(given.origin(x), x.dtype), (given.center(), dt.float64)]
     return _reduced(
         given, rows, given.step("", operands, x.dtype, (), row=row, correction=float(correction))
     )
@@ -207,7 +209,7 @@ def _layer_norm(given: _Given, rows: Rows) -> bool:
     d = x.dtype
     if any(t is not None and t.dtype is not d for t in (weight, bias)):
         return False
-    row, center, names = given.made(x), given.center(), given.observer.names
+    row, center, names = given.origin(x), given.center(), given.observer.names
     scale = given.step(
         names.fresh("scale"),
         [(row, d), (center, dt.float64)],
@@ -222,7 +224,7 @@ def _layer_norm(given: _Given, rows: Rows) -> bool:
     for t, loop in ((weight, np.multiply), (bias, np.add)):
         if t is not None:
             step = given.step(
-                names.temporary(), [(step, d), (given.made(t), d)], d, rows.sizes, loop=loop
+                names.temporary(), [(step, d), (given.origin(t), d)], d, rows.sizes, loop=loop
             )
     return given.result(step, rows.sizes, False)
 
