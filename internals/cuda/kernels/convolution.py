@@ -13,9 +13,10 @@ loaded by the functions of this file.
                                                                           kernel element)
     gradient of the weight  channels of the output  elements of a window  windows
 
-A pixel of the input gets a term from each window that covers it. With a stride, a pixel and an
-element of the kernel belong to a window only if the distance between them is a multiple of the
-stride. A transposed convolution is the same computation as the gradient of the input.
+A pixel of the input gets a term from each window that covers it. A pixel and an element of the
+kernel ("tap") meet in window (pixel + padding - tap * dilation) / stride, if that is a whole number
+and there is such a window. A transposed convolution is the same computation as the gradient of the
+input.
 
 Rows and columns are numbered in index order: p = (image, *place of the window), q = (channel,
 *element of the kernel). `split` takes such a number apart from the last dimension on, in any number
@@ -26,8 +27,8 @@ convolutions, where a group has only one row, so that a tile would be nearly emp
 simulator.
 
 How the real one differs: cuDNN has this form with tensor cores, and others by Fourier and Winograd
-transforms; it divides by multiplying with magic numbers, and advances through the elements of a
-window instead of taking each number apart.
+transforms. It replaces divisions by multiplications with precomputed constants, and advances
+through the elements of a window instead of taking each number apart.
 """
 
 from __future__ import annotations

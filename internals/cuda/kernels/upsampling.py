@@ -135,6 +135,7 @@ def upsample_backward(
         for i in range(first_row, last_row):
             low, high, part = SOURCE(i, how.sizes[0], how.places[0], step_down, how.aligned)
             of_row = SHARE(low, high, part, row)
+            # most candidates read other pixels: then the inner loop is skipped
             if of_row != 0:
                 for j in range(first_column, last_column):
                     low, high, part = SOURCE(

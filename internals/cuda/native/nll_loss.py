@@ -84,6 +84,7 @@ def put(
 
 @cache
 def pick_kernel(T: type, OUT: type, weighted: bool) -> Any:
+    """The kernel without a reduction, with or without weights."""
     return kernels.pick.bind(T=T, OUT=OUT, weight_of=_weight_of(T, weighted))
 
 
@@ -98,6 +99,9 @@ def loss_of(T: type, OUT: type, weighted: bool, mean: bool) -> Reduction:
 
 @cache
 def put_kernel(T: type, OUT: type, weighted: bool, reduction: int) -> Any:
+    """The kernel for the gradient: without a reduction each loss has its own, with one they share a
+    single number; only the mean divides.
+    """
     return kernels.put.bind(
         T=T,
         OUT=OUT,

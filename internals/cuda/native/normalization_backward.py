@@ -172,6 +172,7 @@ def _parameter_gradients(
 
 @cache
 def rows_kernel(channel: str, along_x: bool, T: type, OUT: type, no_weight: bool) -> Any:
+    """The kernel for the gradient of the input of a layer or group norm."""
     return kernels.rows_gradient.bind(
         T=T,
         OUT=OUT,
@@ -184,6 +185,7 @@ def rows_kernel(channel: str, along_x: bool, T: type, OUT: type, no_weight: bool
 
 @cache
 def sums_kernel(statistic: str, along_x: bool, is_even: bool, T: type) -> Any:
+    """The kernel for the gradients of weight and bias; `is_even`: a row has a single dimension."""
     return kernels.parameter_gradients.bind(
         T=T,
         ALONG_X=along_x,

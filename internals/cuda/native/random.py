@@ -161,6 +161,7 @@ def _instance(draw: str, transform: DeviceFunction, two: bool) -> Any:
 
 
 def _toss(kind: dt.dtype) -> Any:
+    """The `write` of `bernoulli_by_element` for results of dtype `kind`."""
     return kernels.toss.bind(T=kind.np.type, C=_compute_type(kind))
 
 

@@ -105,6 +105,7 @@ class Plan(NamedTuple):
 
     @property
     def block(self) -> tuple[int, int]:
+        """(threads along x, threads along y): lanes and rows, or rows and lanes."""
         return (self.lanes, self.width) if self.along_x else (self.width, self.lanes)
 
 
@@ -120,10 +121,12 @@ class Rows(NamedTuple):
 
     @property
     def height(self) -> int:
+        """The number of rows."""
         return prod(self.kept)
 
     @property
     def length(self) -> int:
+        """The number of elements in a row."""
         return prod(self.gone)
 
 

@@ -99,15 +99,18 @@ def _types(combine: DeviceFunction, T: type, R: type) -> dict[str, Any]:
 
 @cache
 def row_kernel(combine: DeviceFunction, T: type, R: type, OUT: type) -> Any:
+    """The kernel for rows of neighbours (inner = 1)."""
     return kernels.scan_rows.bind(**_types(combine, T, R), OUT=OUT)
 
 
 @cache
 def column_kernel(combine: DeviceFunction, T: type, R: type, OUT: type) -> Any:
+    """The kernel for elements that lie `inner` > 1 apart."""
     return kernels.scan_columns.bind(**_types(combine, T, R), OUT=OUT)
 
 
 @cache
 def total_kernel(combine: DeviceFunction, T: type, R: type) -> Any:
+    """The kernel for the totals of a row's chunks."""
     sum_of_lanes = block_total(accumulator("number", T), combine, True)
     return kernels.chunk_totals.bind(**_types(combine, T, R), sum_of_lanes=sum_of_lanes)

@@ -59,6 +59,7 @@ def gpu_text(
     body = Body(steps, names, casts=GIVES_INTEGER)
     stores = [body.converted(p.value, d) for p, d in zip(pieces, walk.dtypes[len(reads) :])]
     rank = len(walk.shape)
+    # dense: an element's number is its offset in every array, so that no strides are needed
     dense = rank == 1 and all(mode != "strided" for mode in walk.modes())
     sizes = [] if dense else [f"size{d}" for d in range(1, rank)]
     strides = [] if dense else [f"{p}_stride{d}" for p in pointers for d in range(rank)]

@@ -213,15 +213,17 @@ def cpu_text(
     for (text, d), name in body.constants.items():
         code.add(1, f"{name} = {cast(d)}({text})")
     depth = 1
-    if rank > 1:
+    if rank > 1:  # a loop over rows, with the places where each array's row begins
         inner = sizes[-1]
         code.add(1, f"for row in range(begin // {inner}, (end + {inner} - 1) // {inner}):")
         depth = 2
         indices(code, "row", rank - 1)
         row_places(code, pointers, rank)
+    # the same element for the whole row: read once, before the inner loop
     for r, p, m in zip(reads, pointers, modes):
         if m == "same":
             code.add(depth, read(r, p, f"{p}_row" if rank > 1 else "0"))
+    # the inner loop: read, compute, store
     variable = "j" if rank > 1 else "i"
     if rank > 1:
         inner = sizes[-1]
@@ -277,7 +279,7 @@ class Lines:
 
 def indices(code: Lines, number: str, rank: int) -> None:
     """Adds lines for the index of element (or row) `number` along each dimension, the last being
-    the fastest. For three dimensions:
+    the fastest. For the rows of three dimensions:
 
         i2 = row % size2
         rest2 = row // size2

@@ -39,10 +39,12 @@ class Rows(NamedTuple):
 
     @property
     def outer(self) -> tuple[int, ...]:
+        """The sizes of the dimensions that number the rows."""
         return self.sizes[: -self.dims]
 
     @property
     def length(self) -> int:
+        """The number of elements in a row."""
         return prod(self.sizes[-self.dims :])
 
 

@@ -33,6 +33,7 @@ class Walk(NamedTuple):
 
     @property
     def numel(self) -> int:
+        """The number of elements."""
         n = 1
         for size in self.shape:
             n *= size
