@@ -48,12 +48,12 @@ class CompiledGroup:
         if self.chosen is not settings.chosen or self.default is not get_default_dtype():
             self.switch()
         try:
-            way = self.ways.get(tuple([t._geometry for t in inputs]))
+            run = self.ways.get(tuple([t._geometry for t in inputs]))
         except AttributeError:  # numbers among them, or sizes
-            way = self.ways.get(_key(inputs))
-        if way is None:
-            way = self.find_way(inputs)
-        return way(*inputs)
+            run = self.ways.get(_key(inputs))
+        if run is None:
+            run = self.find_way(inputs)
+        return run(*inputs)
 
     def switch(self) -> None:
         """Takes the table of the present settings and default dtype. The dtype matters because
