@@ -1,11 +1,13 @@
-"""What a reduction carries along: a number, a pair or a triple of them (the `arg_t` of
+"""The accumulators of a reduction: one, two or three numbers (the `arg_t` of
 `aten/src/ATen/native/cuda/Reduce.cuh`).
 
 A sum needs one number. The position of the largest element needs the element too, and a variance
-needs a mean, a sum of squares and a count (Welford). How threads hand such things to each other is
-all that the three have to say here: put into a slot of up to three arrays and get out again, or
-from lane to lane of a warp. The arrays are slots in shared memory, or partial results in global
-memory; an accumulator with fewer parts is given 0 for those it does not need.
+needs a mean, a sum of squares and a count (Welford). For each of the three there are four
+functions, with which threads hand accumulators to each other: allocate slots, `put` one into a
+slot, `get` it from there, and `shuffle` it from lane to lane of a warp.
+
+A slot is the same position in up to three arrays, in shared memory or, for partial results, in
+global memory. An accumulator with fewer parts is given 0 for the arrays that it does not need.
 
 How the real one differs: there an accumulator is a struct, and an array of structs needs none of
 this.
@@ -25,7 +27,7 @@ S = template("S")  # that of the second part of a pair
 
 THREADS = 256  # the largest block that reduces
 WARPS = THREADS // 32
-WARP = 0xFFFFFFFF  # all 32 lanes take part
+WARP = 0xFFFFFFFF  # one bit a lane: all 32 take part
 
 
 @device_function
@@ -37,24 +39,27 @@ def number_slots():
 
 @device_function
 def put_number(first: Elements, second: Elements, third: Elements, at: int, acc: Element):
+    """Stores `acc` in slot `at`. `second` and `third` are 0, and unused."""
     first[at] = acc
 
 
 @device_function
 def get_number(first: Elements, second: Elements, third: Elements, at: int):
+    """The accumulator in slot `at`."""
     return first[at]
 
 
 @device_function
 def shuffle_number(acc: Element, distance: int):
-    """What the lane `distance` further holds."""
+    """The accumulator of the lane `distance` further, read from its register."""
     return cuda.shfl_down_sync(WARP, acc, distance)
 
 
 @device_function
 def pair_slots():
+    """Slots for pairs: two arrays, which may differ in dtype (a value and its int64 position)."""
     first = cuda.shared.array(THREADS, T)
-    # numba's simulator tells shared arrays apart by their lines
+    # on a line of its own: numba's simulator tells shared arrays apart by the line they are on
     second = cuda.shared.array(THREADS, S)
     return first, second, 0
 
@@ -77,6 +82,7 @@ def shuffle_pair(acc: Elements, distance: int):
 
 @device_function
 def triple_slots():
+    """Slots for triples: three arrays of one dtype."""
     first = cuda.shared.array(THREADS, T)
     second = cuda.shared.array(THREADS, T)
     third = cuda.shared.array(THREADS, T)

@@ -1,17 +1,17 @@
-"""Which elements are true? Their positions, one after the other (stream compaction;
-`aten/src/ATen/native/cuda/Nonzero.cu`).
+"""Stream compaction: the positions of all elements that are not zero, one after the other
+(`aten/src/ATen/native/cuda/Nonzero.cu`).
 
-Every thread knows whether its element is chosen, none knows where to write it: that depends on how
-many chosen ones come before. Three launches find out.
+Every thread knows whether its element is chosen, but not where to write its position: that depends
+on how many chosen ones come before. Three launches find out.
 
     count     every block counts the chosen elements of its tile
     scan      one block adds the counts up: how many come before each block, and how many there are
               in all
-    write     every block scans its tile (`scan.py`); the place of an element is what comes before
-              its block plus what comes before it in the block
+    write     every block scans its tile (`scan.py`); an element is written where the number of
+              those before its block, plus those before it in the block, says
 
-The host has to know how many there are to allocate the result. It waits for that number, and with
-it for everything the stream has still to do: `nonzero` and indexing with a mask are among the few
+The host has to know how many there are to allocate the result. It waits for that number, and so
+for all work that was queued before it: `nonzero` and indexing with a mask are among the few
 operators that synchronise.
 
 How the real one differs: CUB's `DeviceSelect` needs one pass, in which a block waits only for the
@@ -42,6 +42,7 @@ def count(
 ):
     """counts[b]: how many of the elements of block b, one a thread, are not zero."""
     i = cuda.grid(1)
+    # threads beyond n count 0 rather than return: the scan needs every thread at its barriers
     chosen = np.int64(0)
     if i < n and mask[offset_of(i, sizes, strides)] != 0:
         chosen = np.int64(1)
@@ -52,10 +53,10 @@ def count(
 
 @kernel
 def scan_exclusive(sums: Elements, counts: Elements, n: int):
-    """sums[i]: the counts before i added up; sums[n]: all of them. One block, which goes through
+    """sums[i]: the sum of counts[:i], so that sums[n] is the sum of all n. One block goes through
     them tile by tile.
     """
-    carry = np.int64(0)
+    carry = np.int64(0)  # the sum of the tiles before this one
     first = 0
     while first < n:
         i = first + cuda.threadIdx.x
@@ -80,7 +81,9 @@ def write_positions(
     sizes: tuple[int, ...],
     strides: tuple[int, ...],
 ):
-    """positions[k]: the number, in index order, of the k-th element that is not zero."""
+    """positions[k]: the number, in index order, of the k-th element that is not zero. `before` are
+    the `sums` of `scan_exclusive`, one a block.
+    """
     i = cuda.grid(1)
     chosen = np.int64(0)
     if i < n and mask[offset_of(i, sizes, strides)] != 0:
@@ -88,7 +91,8 @@ def write_positions(
     place, _ = before_in_block(chosen)
     if chosen:
         at = before[cuda.blockIdx.x] + place
-        check(at < before[cuda.blockIdx.x + 1])  # there are no more than were counted
+        # fails if the mask was written to after `count`: else this would overwrite the next block
+        check(at < before[cuda.blockIdx.x + 1])
         positions[at] = i
 
 
@@ -96,10 +100,13 @@ def write_positions(
 def coordinates(
     out: Elements, positions: Elements, n: int, sizes: tuple[int, ...], stride: int, step: int
 ):
-    """Row k of `out`: position k as one index a dimension."""
+    """Row k of `out` (n, dimensions): position k as one index for each dimension. `stride` and
+    `step` are the strides of `out` along its rows and columns.
+    """
     k = cuda.grid(1)
     while k < n:
         at = positions[k]
+        # from the last dimension on, whose index changes fastest
         for j in range(len(sizes)):
             d = len(sizes) - 1 - j
             at, index = split(at, sizes[d])
@@ -126,11 +133,12 @@ def take(
 
 @kernel
 def repeat_positions(out: Elements, before: Elements, n: int, total: int):
-    """Position i, as often as the counts say: thread i fills `out`, of `total` elements, from
-    before[i] to before[i + 1].
+    """Each position i as often as its count says (`repeat_interleave`): thread i fills `out`, of
+    `total` elements, from before[i] to before[i + 1].
     """
     i = cuda.grid(1)
     while i < n:
+        # `total` may come from the caller (`output_size`): it must be what the counts add up to
         check(0 <= before[i] <= before[i + 1] <= total and before[n] == total)
         for k in range(before[i], before[i + 1]):
             out[k] = i

@@ -1,11 +1,11 @@
-"""Convolution as a matrix product whose second matrix is never made ("implicit GEMM";
+"""Convolution as a matrix product whose second matrix is never stored ("implicit GEMM";
 `implicit_gemm` of CUTLASS and cuDNN).
 
-Lay every window that the kernel visits out as a column, and a convolution is a matrix product. The
-CPU makes that matrix (`im2col`), nine times as large as the image for a kernel of 3 x 3. Here it
-exists only as a rule: the element in row q and column p is the element q of window p, and where
-that lies in the image can be computed. So the register-blocked product of `gemm.py` is used as it
-is, and its tiles are loaded by the functions of this file.
+Lay out every window that the kernel visits as a column, and a convolution is a matrix product. The
+CPU stores that matrix (`im2col`), nine times as large as the image for a kernel of 3 x 3. Here it
+exists only as a rule: row q of column p is element q of window p, and where that lies in the image
+can be computed. So the register-blocked gemm of `gemm.py` is used as it is, and its tiles are
+loaded by the functions of this file.
 
                             rows of the product     columns               summed over
     forward                 channels of the output  windows               elements of a window
@@ -13,20 +13,22 @@ is, and its tiles are loaded by the functions of this file.
                                                                           kernel element)
     gradient of the weight  channels of the output  elements of a window  windows
 
-A pixel of the input gets something from those windows that cover it: those whose place is not a
-fraction when the pixel's position is divided by the stride. That is the transposed convolution too.
+A pixel of the input gets a term from each window that covers it. A pixel and an element of the
+kernel ("tap") meet in window (pixel + padding - tap * dilation) / stride, if that is a whole number
+and there is such a window. A transposed convolution is the same computation as the gradient of the
+input.
 
-Numbers count in index order: p = (image, *place of the window), q = (channel, *element of the
-kernel). They are taken apart from the last dimension on, in any number of dimensions. Groups are
-the batch of the product.
+Rows and columns are numbered in index order: p = (image, *place of the window), q = (channel,
+*element of the kernel). `split` takes such a number apart from the last dimension on, in any number
+of dimensions. Groups are the batch of the product.
 
 `direct` and `gathered` do without tiles: one thread, one element. They are for depthwise
-convolutions, where a group has but one row and a tile would be empty but for that; and for the
+convolutions, where a group has only one row, so that a tile would be nearly empty, and for the
 simulator.
 
 How the real one differs: cuDNN has this form with tensor cores, and others by Fourier and Winograd
-transforms; it divides by multiplying with magic numbers, and advances through the elements of a
-window instead of taking each number apart.
+transforms. It replaces divisions by multiplications with precomputed constants, and advances
+through the elements of a window instead of taking each number apart.
 """
 
 from __future__ import annotations
@@ -47,11 +49,12 @@ STORE, COLUMN = template("STORE"), template("COLUMN")
 
 
 class Windows(NamedTuple):
-    """How a kernel's windows lie over an image, for one convolution, and where its three tensors
+    """The geometry of one convolution: how its windows lie over the image, and where its tensors
     lie in memory.
 
-    `image` and `y` hold strides for (batch, channel, *spatial); the weight is contiguous. Of a
-    transposed convolution, the result is the image.
+    `image` and `y` hold strides for (batch, channel, *spatial); the weight is contiguous: (channels
+    of y, channels of the image in a group, *kernel). The result of a transposed convolution is the
+    image.
     """
 
     sizes: tuple[int, ...]  # of the image
@@ -72,10 +75,13 @@ def window_element(x: Elements, group: int, q: int, p: int, how: Windows):
     """Element q of window p; zero where the window reaches beyond the image."""
     offset = 0
     inside = True
+    # p = (image, *place) and q = (channel, *tap), taken apart from the last dimension on; then p is
+    # the image and q the channel
     for r in range(len(how.kernel)):
         d = len(how.kernel) - 1 - r
         p, number = split(p, how.places[d])
         q, tap = split(q, how.kernel[d])
+        # the position in the image, negative or beyond its end where it lies in the padding
         at = number * how.stride[d] - how.padding[d] + tap * how.dilation[d]
         inside = inside and at >= 0 and at < how.sizes[d]
         offset += at * how.image[d + 2]
@@ -87,14 +93,14 @@ def window_element(x: Elements, group: int, q: int, p: int, how: Windows):
 
 @device_function
 def window_by_element(x: Elements, group: int, p: int, q: int, how: Windows):
-    """The same matrix transposed: row p, column q."""
+    """The same matrix transposed: row p, column q. The gradient of the weight sums over windows."""
     return WINDOW_ELEMENT(x, group, q, p, how)
 
 
 @device_function
 def covering_place(group: int, q: int, e: int, how: Windows):
-    """The place in y whose window has pixel e at q = (output channel, kernel element); -1 if there
-    is none.
+    """The offset in y of the window that meets pixel e with q = (output channel, kernel element);
+    -1 if there is none.
     """
     offset = 0
     inside = True
@@ -102,6 +108,7 @@ def covering_place(group: int, q: int, e: int, how: Windows):
         d = len(how.kernel) - 1 - r
         e, pixel = split(e, how.sizes[d])
         q, tap = split(q, how.kernel[d])
+        # solves pixel = number * stride - padding + tap * dilation for the window's number
         reach = pixel + how.padding[d] - tap * how.dilation[d]
         number, fraction = split(reach, how.stride[d])
         inside = inside and reach >= 0 and fraction == 0 and number < how.places[d]
@@ -111,8 +118,8 @@ def covering_place(group: int, q: int, e: int, how: Windows):
 
 @device_function
 def covering_element(y: Elements, group: int, q: int, e: int, how: Windows):
-    """y at that place, or zero. Times an infinite weight that zero is NaN, which `gathered`
-    avoids.
+    """y at that place, or zero. That zero times an infinite weight would be NaN; `gathered` avoids
+    it by omitting the product.
     """
     at = covering_place(group, q, e, how)
     value = ACC(0)
@@ -123,7 +130,7 @@ def covering_element(y: Elements, group: int, q: int, e: int, how: Windows):
 
 @device_function
 def place(p: int, sizes: tuple[int, ...], strides: tuple[int, ...]):
-    """Where number p = (batch, *spatial) lies in channel 0."""
+    """The offset of number p = (batch, *spatial) in channel 0."""
     offset = 0
     for r in range(len(sizes)):
         d = len(sizes) - 1 - r
@@ -153,6 +160,7 @@ def weight_of_channel(w: Elements, group: int, i: int, q: int, how: Windows):
 
 @device_function
 def output_place(p: int, how: Windows):
+    """COLUMN of the forward product: where window p lies in y."""
     return place(p, how.places, how.y)
 
 
@@ -177,6 +185,7 @@ def store_output(
 
 @device_function
 def pixel_place(e: int, how: Windows):
+    """COLUMN of the gradient of the input: where pixel e lies in the image."""
     return place(e, how.sizes, how.image)
 
 
@@ -201,6 +210,7 @@ def store_pixel(
 
 @device_function
 def weight_place(q: int, how: Windows):
+    """COLUMN of the gradient of the weight: its columns are contiguous."""
     return q
 
 
@@ -216,7 +226,9 @@ def store_weight(
     alpha: Element,
     beta: Element,
 ):
-    """`group` counts on over the parts of a sum that was split: each has a weight of its own."""
+    """Element q of output channel i. Where the sum is split (split-k), `group` is part * groups +
+    group, so that each part is stored as a weight of its own.
+    """
     w[(group * how.outputs + i) * how.channels * how.taps + q] = T(total)
 
 
@@ -234,11 +246,12 @@ def direct(
     alpha: Element,
     beta: Element,
 ):
-    """One thread computes one element of the product of one group, then the one a whole grid
-    further.
+    """One thread computes one element of the product, (m, k) @ (k, n) in each group, then the one a
+    whole grid further.
     """
     e = cuda.grid(1)
     while e < groups * m * n:
+        # e = (group, i, j)
         row, j = split(e, n)
         group, i = split(row, m)
         total = ACC(0)
@@ -262,8 +275,8 @@ def gathered(
     alpha: Element,
     beta: Element,
 ):
-    """The same for the gradient of the input, where most windows do not cover a pixel: what is not
-    there is not multiplied.
+    """The same for the gradient of the input. Most pairs of a pixel and a q belong to no window:
+    their products are omitted.
     """
     e = cuda.grid(1)
     while e < groups * m * n:

@@ -1,12 +1,12 @@
 """Copies between any two layouts, and filling (`aten/src/ATen/native/cuda/Copy.cu`, `Fill.cu`).
 
 One thread moves one element, then the one a whole grid further. Where both sides lie in memory in
-the same order, neighbours read and write neighbouring addresses, and a warp needs as few
-transactions as can be; otherwise each thread works out its own two offsets from its index, by
-dividing by the sizes from the last dimension on (`split`).
+the same order, neighbouring threads read and write neighbouring addresses, and a warp needs as few
+memory transactions as possible. Otherwise each thread works out its own two offsets from its index,
+by dividing by the sizes from the last dimension on (`split`).
 
-How the real one differs: it loads four elements at once where alignment allows, and divides by
-multiplying with magic numbers.
+How the real one differs: it loads four elements at once where alignment allows, and replaces each
+division by a multiplication with a precomputed constant (`IntDivider`).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ INDEX = template("INDEX", default=np.uint32)
 
 @device_function
 def split_by_one_division(i: int, size: int):
-    """(i // size, i % size), for numbers that INDEX can hold: dividing 64 bits takes a GPU several
-    times as long as 32.
+    """(i // size, i % size), for numbers that fit INDEX: dividing 64 bits takes a GPU several times
+    as long as 32.
 
-    Calls with the same numbers are one division, if the compiler knows (by `max`) that `size` is
-    not 0.
+    `max` tells the compiler that the divisor is not 0. Without a branch for that case, it merges
+    calls with the same operands into one division.
     """
     whole, divisor = INDEX(i), max(INDEX(size), INDEX(1))
     quotient = INDEX(whole // divisor)
@@ -40,6 +40,7 @@ def split_by_one_division(i: int, size: int):
 
 @device_function
 def split_as_in_python(i: int, size: int):
+    """The same where kernels do not run on a GPU: 64 bits, and no special case for 0."""
     return i // size, i % size
 
 
@@ -48,10 +49,11 @@ split = by_executor(gpu=split_by_one_division, elsewhere=split_as_in_python)
 
 @device_function
 def offset_of(i: int, sizes: tuple[int, ...], strides: tuple[int, ...]):
-    """Where element number `i`, counted in index order, lies: in elements from the first. The
-    innermost dimension is the last.
+    """The offset, in elements, of element number `i` in index order (the last dimension changes
+    fastest). `sizes` has at least one dimension.
     """
     offset = 0
+    # what the last dimensions leave of `i` is the index along the first: it needs no division
     for k in range(len(sizes) - 1):
         d = len(sizes) - 1 - k
         i, place = split(i, sizes[d])
@@ -61,7 +63,7 @@ def offset_of(i: int, sizes: tuple[int, ...], strides: tuple[int, ...]):
 
 @kernel
 def copy_contiguous(target: Elements, source: Elements, n: int):
-    """target[i] = source[i], converted."""
+    """target[i] = source[i], converted to T."""
     i = cuda.grid(1)
     while i < n:
         target[i] = T(source[i])
@@ -97,6 +99,7 @@ def fill_contiguous(target: Elements, value: Element, n: int):
 def fill_strided(
     target: Elements, value: Element, n: int, sizes: tuple[int, ...], strides: tuple[int, ...]
 ):
+    """The same through strides."""
     i = cuda.grid(1)
     while i < n:
         target[offset_of(i, sizes, strides)] = value

@@ -1,8 +1,8 @@
-"""The gradient of a depthwise convolution's weight: a block for each element
-(`DepthwiseConv2d.cu`).
+"""The gradient of a depthwise convolution's weight, with a block for each element
+(`aten/src/ATen/native/cuda/DepthwiseConv2d.cu`).
 
-Every channel has a kernel of its own and meets no other channel. What weight (ch, kh, kw)
-contributed to the output is one product for each image and place, so its gradient is the sum
+Every channel has a kernel of its own, and no product mixes two channels. Weight (ch, kh, kw) is
+multiplied once for each image and place of the output, so its gradient is the sum
 
     // Assumes: input (N, C, H, W), gradOutput (N, C, goH, goW), gradWeight (C, kH, kW)
     for (int ch = 0; ch < C; ++ch)
@@ -15,12 +15,12 @@ contributed to the output is one product for each image and place, so its gradie
                     gradOutput[n][ch][go_h][go_w]
                     * input[n][ch][go_h + gw_h_offset][go_w + gw_w_offset];
 
-as it stands in the notes the kernel was first planned in: the three outer loops do not depend on
-each other, and each of their steps becomes a block. Nobody else writes that element of the
-gradient. The three inner loops are one sum over N * goH * goW products. The threads of the block
-share them, thread t takes number t, t + blockDim, and so on, so that neighbours read neighbouring
-elements of both tensors; then a block reduction adds what the threads have. Stride, padding and
-dilation change only which element of the input belongs to a product, which `window_element` knows.
+(shown with stride 1 and no padding). The steps of the three outer loops are independent, so each
+becomes a block, which alone writes its element of the gradient. The three inner loops are one sum
+over N * goH * goW products. The threads of the block share them: thread t takes products t, t +
+blockDim, and so on, so that neighbours read neighbouring elements of both tensors; then a block
+reduction adds the threads' sums. Stride, padding and dilation only change which element of the
+input belongs to a product; `window_element` finds it.
 
 How the real one differs: it counts in warps, has instances for kernels of 1, 3 and 5, and takes `n`
 from the warp's number; the sum over the block is the same.
@@ -49,6 +49,7 @@ def weight_gradient(
 ):
     """Block number (channel, element of the kernel) sums over all `windows`, of all images."""
     channel, q = cuda.blockIdx.x // how.taps, cuda.blockIdx.x % how.taps
+    # a group is one channel of the input; it may have several outputs (a depth multiplier)
     group, i = channel // how.outputs, channel % how.outputs
     total = ACC(0)
     p = cuda.threadIdx.x

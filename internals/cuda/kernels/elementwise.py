@@ -2,12 +2,12 @@
 (`cuda/Loops.cuh`, `CUDALoops.cuh`).
 
 A thread takes `WORK` elements, not side by side but a block's width apart: so in each step the 32
-threads of a warp read 32 neighbours, which memory serves in one go. It reads them all before it
-writes any, because the compiler, which cannot know that `out` and `a` are different memory, would
-otherwise let each read wait for the write before; with several reads under way the memory is kept
-busy. Then it goes on by the width of the whole grid, if there is more.
+threads of a warp read 32 neighbours, which memory serves in one transaction. It reads all of them
+before it writes any. The compiler cannot know that `out` and `a` are different memory, so otherwise
+each read would wait for the write before it; several reads under way keep the memory busy. Then the
+thread goes on by the width of the whole grid, if there are more elements.
 
-What varies is filled in when a kernel is bound, as with a C++ template:
+The parameters below are filled in when a kernel is bound, like those of a C++ template:
     op        what is done to the elements (`functors.py`)
     call      how it is called: with the elements, and with numbers, which are the same for all
               (`CALLS`)
@@ -16,10 +16,11 @@ What varies is filled in when a kernel is bound, as with a C++ template:
     T         the dtype that is computed in; A, B, C convert an operand to it, and R converts the
               result
     X, Y, Z   the dtypes of the converted operands, which wait in registers
-    WORK      the elements a thread has under way
+    WORK      the number of elements that a thread has under way
 
 How the real one differs: where all operands are dense and aligned, it reads and writes vectors of 2
-to 8 elements at a time; and `OffsetCalculator` divides by multiplying with magic numbers.
+to 8 elements at a time; and `OffsetCalculator` replaces each division by a multiplication with a
+precomputed constant.
 """
 
 from __future__ import annotations
@@ -52,16 +53,16 @@ def unary(
     a_strides: tuple[int, ...],
 ):
     """out[i] = op(a[i])."""
-    x = cuda.local.array(WORK, X)
+    x = cuda.local.array(WORK, X)  # in registers: its loops are unrolled
     width = cuda.blockDim.x
     i = cuda.blockIdx.x * width * WORK + cuda.threadIdx.x
     while i < n:
-        if i + (WORK - 1) * width < n:
+        if i + (WORK - 1) * width < n:  # all WORK elements exist
             for k in range(WORK):
                 x[k] = A(a[place(i + k * width, sizes, a_strides)])
             for k in range(WORK):
                 out[place(i + k * width, sizes, out_strides)] = R(call(x[k], numbers))
-        else:
+        else:  # the end of the tensor: element by element
             for j in range(i, n, width):
                 out[place(j, sizes, out_strides)] = R(
                     call(A(a[place(j, sizes, a_strides)]), numbers)
@@ -135,26 +136,27 @@ def ternary(
 
 @device_function
 def dense(i: int, sizes: int, strides: tuple[int, ...]):
-    """Where element i lies when all operands lie in memory in one order, without gaps: that is what
-    it is counted in.
+    """The offset of element i if all operands lie in memory in one order, without gaps: then
+    elements are numbered in that order.
 
-    Unsigned: for a signed index numba sees to it, with three instructions more, that -1 is the last
-    element.
+    It is unsigned: for a signed index numba adds three instructions that make -1 the last element.
     """
     return np.uint64(i)
 
 
 @device_function
 def strided(i: int, sizes: tuple[int, ...], strides: tuple[int, ...]):
-    """Where element i lies otherwise. All operands share their divisions, as all have the same
-    sizes.
+    """The offset of element i otherwise. The compiler merges the divisions of all operands, because
+    they have the same sizes.
     """
     return np.uint64(offset_of(i, sizes, strides))
 
 
 @device_function
 def half_to_single(a: Element):
-    """What half precision makes of a number of another dtype, to compute with it in single."""
+    """An operand of another dtype, rounded to half precision, for an operation that computes on
+    halves in single precision.
+    """
     return np.float32(np.float16(a))
 
 

@@ -1,11 +1,12 @@
-"""The gradient of a table of rows (`aten/src/ATen/native/cuda/Embedding.cu`). Looking up is
-`gather.gather`.
+"""The gradient of an embedding's table (`aten/src/ATen/native/cuda/Embedding.cu`); the look-up
+itself is `gather.gather`.
 
-A word that occurs a thousand times sends a thousand gradients to one row, at once: they are added
-with `atomic.add`, in an order left to chance.
+The table is (rows, width), and `indices` name one row for each look-up. A word that occurs a
+thousand times sends a thousand gradients to one row, at once: they are added with `atomic.add`, in
+an order left to chance, so that the last digits may differ from run to run.
 
-How the real one differs: indices are sorted first, so that one warp has a row for itself, and sums
-come out the same each time.
+How the real one differs: it sorts the indices first, so that one warp has a row for itself, and
+sums are the same each time.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ def add_rows(
     rows: int,
     padding: int,
 ):
-    """table[indices[i]] += grad[i], but for row `padding`. A thread adds one number of a row."""
+    """table[indices[lookup]] += grad[lookup], but for row `padding`. `grad` is (look-ups, width),
+    `n` elements in all; a thread adds one of them.
+    """
     i = cuda.grid(1)
     while i < n:
         lookup, column = split(i, width)
@@ -58,7 +61,7 @@ def add_rows(
 
 @kernel
 def divide_rows(table: Elements, counts: Elements, n: int, width: int):
-    """Each row by how often it was looked up."""
+    """Divides each row by the number of its look-ups (`scale_grad_by_freq`)."""
     i = cuda.grid(1)
     while i < n:
         row, _ = split(i, width)
@@ -92,8 +95,8 @@ def shorten_rows(
     max_norm: float,
     power: float,
 ):
-    """Scale each marked row down to `max_norm`, if its norm is beyond. A thread has a row for
-    itself.
+    """Scales each marked row whose norm is above `max_norm` down to it. `power` is the order of the
+    norm, which may be infinite. A thread has a row for itself.
     """
     row = cuda.grid(1)
     while row < rows:
@@ -109,7 +112,7 @@ def shorten_rows(
             if not math.isinf(power):
                 norm = C(math.pow(norm, C(1) / power))
             if norm > max_norm:
-                scale = C(max_norm / (norm + C(1e-7)))
+                scale = C(max_norm / (norm + C(1e-7)))  # PyTorch's constant, against rounding up
                 for k in range(width):
                     at = first + k * column_stride
                     table[at] = T(C(table[at]) * scale)

@@ -1,12 +1,12 @@
-"""What is done to each element, as device functions (`aten/src/ATen/native/cuda/*Kernel.cu`).
+"""The operations on single elements, as device functions (`aten/src/ATen/native/cuda/*Kernel.cu`).
 
 `kernels/elementwise.py` walks over memory, and one of these is its `op`. The formulas are those of
-`internals/aten/scalar_functions/table.py`, under the same names; here are the functions that they
-leave open: those of `math`, which NVIDIA's libdevice has. They take numbers of the dtype `T` that
-is computed in and may give any number: the kernel converts what comes out.
+`internals/aten/scalar_functions/table.py`, under the same names. This file has the functions that
+the formulas call: those of `math`, which NVIDIA's libdevice implements. They take numbers of the
+dtype `T` that is computed in and may return any number: the kernel converts the result.
 
-How the real one differs: C++ lambdas in `gpu_kernel(iter, [=] GPU_LAMBDA (scalar_t a, scalar_t b)
-{...})`; `exp` and its kind are the same functions of libdevice.
+How the real one differs: it has C++ lambdas in `gpu_kernel(iter, [=] GPU_LAMBDA (scalar_t a,
+scalar_t b) {...})`; `exp` and its like are the same functions of libdevice.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ trunc    = device_function(lambda a:    math.trunc(a))
 
 
 def functor(loop: Callable[..., Any], common: dtype) -> DeviceFunction:
-    """The function of the device for a loop of the CPU, computing in `common`.
+    """The device function that does what a loop of the CPU does, computing in the dtype `common`.
 
     Raises NotImplementedError if there is none.
     """
@@ -72,9 +72,12 @@ def functor(loop: Callable[..., Any], common: dtype) -> DeviceFunction:
 
 @cache
 def on_gpu(entry: ScalarFunction) -> DeviceFunction | None:
-    """The function above of that name, else the formula, with those that it calls filled in."""
+    """The function of that name in this file, or else the formula, with the functions that it calls
+    filled in. None if one of them is missing on the GPU.
+    """
     if entry.formula is None:
         return _OWN.get(entry.name)
+    # "T" is left open: it is the kernel's, not a function
     called = {name: on_gpu(get(name)) for name in entry.formula.open_parameters() - {"T"}}
     return None if None in called.values() else entry.formula.bind(**called)
 

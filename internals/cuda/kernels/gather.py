@@ -1,13 +1,13 @@
-"""Reading and writing where an index says, along one dimension
-(`aten/src/ATen/native/cuda/ScatterGatherKernel.cu`).
+"""Gather and scatter: reading and writing at the positions that an index tensor names along one
+dimension (`aten/src/ATen/native/cuda/ScatterGatherKernel.cu`).
 
-One thread for each element of the index. It works out where it stands in all other dimensions,
-reads its index, and steps that far along the one dimension. Reading is harmless. Writing is not:
-two threads may be sent to the same place, and then it is left to chance who writes last; adding
-must be done in one piece (`atomic.add`), in an order that is left to chance as well, so that sums
-of floats may differ in the last digits from run to run.
+There is one thread for each element of the index. It works out its position in all other
+dimensions, reads its index, and goes that far along the one dimension. Reading is harmless. Writing
+is not: two threads may have the same target, and then which of them writes last is left to chance.
+An addition must not be interrupted between reading and writing (`atomic.add`); its order is left to
+chance as well, so that sums of floats may differ in the last digits from run to run.
 
-An index out of range fails an assertion on the device; the host hears of it when it next waits.
+An index out of range fails an assertion on the device; the host learns of it when it next waits.
 
 How the real one differs: it reads several elements at once where alignment allows, and can be made
 deterministic by sorting.
@@ -30,6 +30,7 @@ C = template("C")  # the dtype to multiply in
 
 @device_function
 def checked_index(index: Element, extent: int):
+    """`index`, which has to be from 0 to extent - 1: PyTorch allows no negative ones here."""
     check(0 <= index < extent)
     return index
 
@@ -47,8 +48,8 @@ def gather(
     extent: int,
     step: int,
 ):
-    """out[i] = source[i, but index[i] along the dimension], whose stride is `step` (and 0 in
-    `source_strides`).
+    """out[i] = source[i, but index[i] along the dimension]. That dimension of the source has
+    `extent` elements and the stride `step`; in `source_strides` its stride is 0.
     """
     i = cuda.grid(1)
     while i < n:
@@ -98,9 +99,7 @@ def scatter_add(
     step: int,
     alpha: Element,
 ):
-    """target[i, but index[i] along the dimension] += alpha * source[i], each addition in one
-    piece.
-    """
+    """target[i, but index[i] along the dimension] += alpha * source[i], by atomic additions."""
     i = cuda.grid(1)
     while i < n:
         at = checked_index(index[offset_of(i, sizes, index_strides)], extent)
@@ -123,8 +122,9 @@ def multiply_lines(
     steps: tuple[int, ...],
     length: int,
 ):
-    """There is no atomic product: one thread goes along a whole line of the dimension, and has its
-    targets for itself.
+    """target[i, but index[i] along the dimension] *= source[i]. There is no atomic product, so one
+    thread goes along a whole line of the dimension, of `length` indices, and has its targets for
+    itself.
 
     `steps` are the strides of target, source and index along the dimension.
     """

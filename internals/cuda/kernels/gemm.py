@@ -2,8 +2,8 @@
 threadblock-level GEMM).
 
 `matmul.tiled` loads two numbers from shared memory for each multiplication, and shared memory gives
-a multiprocessor 32 numbers a cycle where it could multiply 128. So the idea of tiles is used again,
-one level up the hierarchy: a thread computes not one element but ROWS x COLUMNS of them, in
+a multiprocessor 32 numbers a cycle, while it could multiply 128. So the idea of tiles is used
+again, one level up the hierarchy: a thread computes not one element but ROWS x COLUMNS of them, in
 registers. For each q it loads ROWS numbers of a and COLUMNS of b and multiplies each with each:
 with 8 x 8, 16 loads for 64 multiplications.
 
@@ -11,21 +11,20 @@ with 8 x 8, 16 loads for 64 multiplications.
                      in steps of DEPTH (8)
     shared memory    a_tile: DEPTH x 128 of a, b_tile: DEPTH x 128 of b, both with q as the first
                      index
-    registers        totals: 8 x 8 of c, and what is needed of one column of a_tile and one row of
-                     b_tile
+    registers        totals: 8 x 8 of c; a_part and b_part: 8 numbers each of row q of the two tiles
 
 The local arrays become registers because every loop over them has a constant length, is unrolled,
-and leaves only constant indices. A thread's 8 rows are two runs of WIDTH (4) neighbours, a half
+and so all indices are constants. A thread's 8 rows are two runs of WIDTH (4) neighbours, half a
 block apart: four neighbours are one load of 128 bits, and the runs of neighbouring threads are
-neighbours, so that no two want the same bank.
+neighbours, so that no two need the same bank of shared memory.
 
-Where a number comes from is up to LOAD_A and LOAD_B, and where a sum goes to STORE: strides for a
-matrix product (`matmul.py`), windows of an image for a convolution (`convolution.py`). What STORE
-has to know of a column is worked out once a column, by COLUMN.
+LOAD_A and LOAD_B say where a number comes from, and STORE where a sum goes: by strides for a matrix
+product (`matmul.py`), by windows of an image for a convolution (`convolution.py`). COLUMN computes
+once for each column what STORE needs to know of it.
 
-A small result with a long k, such as the gradient of a kernel, would keep few multiprocessors busy.
-Then k is cut into parts of `share` elements, a block computes the sum over one part, and somebody
-has to add the parts' results ("split-k").
+A small result with a long k, such as the gradient of a convolution's weight, would keep few
+multiprocessors busy. Then k is cut into parts of `share` elements, a block computes the sum over
+one part, and another launch adds the parts' results ("split-k").
 
 How the real one differs: cuBLAS and CUTLASS fetch the next tile while they multiply the current
 one, cut the block into tiles for warps too, and use tensor cores.
@@ -42,7 +41,7 @@ from ..language import Kernel, by_executor, cuda, kernel, template
 if TYPE_CHECKING:
     from internals.machine_code.records import Element, Elements
 
-ACC = template("ACC")
+ACC = template("ACC")  # the dtype of products and sums
 LOAD_A, LOAD_B = template("LOAD_A"), template("LOAD_B")
 STORE, COLUMN = template("STORE"), template("COLUMN")
 BLOCK_ROWS, BLOCK_COLUMNS, DEPTH = (
@@ -53,10 +52,10 @@ BLOCK_ROWS, BLOCK_COLUMNS, DEPTH = (
 ROWS, COLUMNS, WIDTH = template("ROWS"), template("COLUMNS"), template("WIDTH")
 THREADS = template("THREADS")
 A_PITCH, B_PITCH = template("A_PITCH"), template("B_PITCH")
-# whether neighbours in memory have neighbouring q
+# whether neighbours in memory are neighbours along k: threads should load them in that order
 A_ALONG_K, B_ALONG_K = template("A_ALONG_K"), template("B_ALONG_K")
 ALIGNMENT: Any = by_executor(gpu=16, elsewhere=None)  # bytes; 128-bit loads need it
-# what is never negative: nothing is kept to count from an array's end
+# unsigned on a GPU: then no code is generated for negative indices, which count from an array's end
 NATURAL: Any = by_executor(gpu=np.uint32, elsewhere=int)
 
 
@@ -75,9 +74,11 @@ def gemm(
     alpha: Element,
     beta: Element,
 ):
-    """c = alpha * (a @ b) + beta * addend, by blocks of THREADS threads in a row; blockIdx.z is
-    part * batches + batch.
+    """c = alpha * (a @ b) + beta * addend, (m, k) @ (k, n) in each batch. Blocks have THREADS
+    threads along x; blockIdx.z is part * batches + batch.
     """
+    # the pitch is 4 more than the tile is wide: where DEPTH threads store one column of a_tile, the
+    # numbers lie in banks 0, 4, 8, ...; without the 4 they would all lie in the same bank
     a_tile = cuda.shared.array((DEPTH, A_PITCH), ACC, alignment=ALIGNMENT)
     b_tile = cuda.shared.array((DEPTH, B_PITCH), ACC, alignment=ALIGNMENT)
     totals = cuda.local.array((ROWS, COLUMNS), ACC)
@@ -92,16 +93,18 @@ def gemm(
         NATURAL(cuda.blockIdx.y) * BLOCK_ROWS,
         NATURAL(cuda.blockIdx.x) * BLOCK_COLUMNS,
     )
-    # where the thread's rows and columns begin in the block
+    # where the thread's first runs of rows and of columns begin in the block
     row = thread // (BLOCK_COLUMNS // COLUMNS) * WIDTH
     column = thread % (BLOCK_COLUMNS // COLUMNS) * WIDTH
-    # from one run to the next
+    # the distance from one run to the next
     row_jump, column_jump = BLOCK_ROWS // ROWS * WIDTH, BLOCK_COLUMNS // COLUMNS * WIDTH
 
     for y in range(ROWS):
         for x in range(COLUMNS):
             totals[y, x] = ACC(0)
     for start in range(first, end, DEPTH):
+        # a_tile[q, i] = a[first_row + i, start + q], loaded by all threads together, in the order
+        # in which a lies in memory; zeros beyond its edges add nothing to the sums
         for step in range(BLOCK_ROWS * DEPTH // THREADS):
             e = thread + step * THREADS
             if A_ALONG_K:
@@ -112,6 +115,7 @@ def gemm(
             if first_row + i < m and start + q < end:
                 value = ACC(LOAD_A(a, batch, first_row + i, start + q, where))
             a_tile[q, i] = value
+        # b_tile[q, j] = b[start + q, first_column + j]
         for step in range(BLOCK_COLUMNS * DEPTH // THREADS):
             e = thread + step * THREADS
             if B_ALONG_K:
@@ -122,7 +126,8 @@ def gemm(
             if start + q < end and first_column + j < n:
                 value = ACC(LOAD_B(b, batch, start + q, first_column + j, where))
             b_tile[q, j] = value
-        cuda.syncthreads()
+        cuda.syncthreads()  # the tiles are complete
+        # an outer product for each q: ROWS + COLUMNS loads, ROWS * COLUMNS multiplications
         for q in range(DEPTH):
             for y in range(ROWS):
                 a_part[y] = a_tile[q, row + y // WIDTH * row_jump + y % WIDTH]
@@ -131,7 +136,7 @@ def gemm(
             for y in range(ROWS):
                 for x in range(COLUMNS):
                     totals[y, x] += a_part[y] * b_part[x]
-        cuda.syncthreads()
+        cuda.syncthreads()  # all are done with the tiles: they may be overwritten
     for x in range(COLUMNS):
         places[x] = COLUMN(first_column + column + x // WIDTH * column_jump + x % WIDTH, where)
     for y in range(ROWS):
@@ -142,8 +147,8 @@ def gemm(
 
 
 class Blocking:
-    """How the work of a `gemm` is cut: a block's part of c, the depth of its tiles, and a thread's
-    part of the block's.
+    """The division of the work of a `gemm`: block_rows x block_columns of c for a block, tiles of
+    `depth` along k, rows x columns of the block's part for a thread.
     """
 
     def __init__(
@@ -165,8 +170,8 @@ class Blocking:
         """The instance of `gemm` for this blocking; `functions` are LOAD_A, LOAD_B, STORE and
         COLUMN.
 
-        `resident` blocks have to fit on a multiprocessor at once: while one waits for its tiles,
-        another multiplies.
+        The compiler limits registers so that `resident` blocks fit on a multiprocessor at once:
+        while one waits for its tiles, another multiplies.
         """
         instance: Kernel = gemm.bind(
             **functions, ACC=acc, A_ALONG_K=a_along_k, B_ALONG_K=b_along_k,
@@ -179,7 +184,7 @@ class Blocking:
         return instance
 
     def grid(self, m: int, n: int, batch: int) -> tuple[int, int, int]:
-        """The blocks for a result of m x n, `batch` times."""
+        """The number of blocks along x, y and z for `batch` results of m x n."""
         return -(-n // self.block_columns), -(-m // self.block_rows), batch
 
     def __repr__(self) -> str:

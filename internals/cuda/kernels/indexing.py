@@ -1,13 +1,13 @@
 """Indexing with tensors, `x[i, :, j]` (`aten/src/ATen/native/cuda/IndexKernel.cu`).
 
-However many index tensors there are, an element of the result is found in two parts: where its
-dimensions without an index stand, which is a matter of strides, and where its indices send it. The
-second part is the same for all elements that share the indices, so it is worked out once:
-`add_index` sums index times stride over the index tensors into a table of offsets, with one launch
-for each. Reading and writing then take two look-ups an element.
+However many index tensors there are, the offset of an element is a sum of two parts: that of the
+dimensions without an index, which follows from strides, and that of the indices. The second part is
+the same for all elements that share the indices, so it is computed once: `add_index` sums index
+times stride over the index tensors into a table of offsets, with one launch for each. `read`,
+`write` and `add` then look it up for each element.
 
-How the real one differs: up to 25 index tensors are read in one kernel, each by its own strides;
-nothing is put in between.
+How the real one differs: one kernel reads up to 25 index tensors, each by its own strides, and
+there is no table.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def add_index(
     step: int,
 ):
     """offsets[i] += index[i] * step, for an index from -extent to extent - 1; a negative one counts
-    from the end.
+    from the end. `step` is the stride of the dimension that is indexed.
     """
     i = cuda.grid(1)
     while i < n:
@@ -60,6 +60,9 @@ def read(
     source_strides: tuple[int, ...],
     offset_strides: tuple[int, ...],
 ):
+    """out[i] = source[offset of i + offsets[i]]: `source_strides` are 0 in the dimensions of the
+    indices, `offset_strides` in all others.
+    """
     i = cuda.grid(1)
     while i < n:
         at = offset_of(i, sizes, source_strides) + offsets[offset_of(i, sizes, offset_strides)]
@@ -78,7 +81,9 @@ def write(
     value_strides: tuple[int, ...],
     offset_strides: tuple[int, ...],
 ):
-    """Of several values for one place, one is left there."""
+    """target[offset of i + offsets[i]] = values[i]. Of several values for one position, one
+    remains; which one is left to chance.
+    """
     i = cuda.grid(1)
     while i < n:
         at = offset_of(i, sizes, target_strides) + offsets[offset_of(i, sizes, offset_strides)]
@@ -97,7 +102,7 @@ def add(
     value_strides: tuple[int, ...],
     offset_strides: tuple[int, ...],
 ):
-    """Several values for one place are all added, in an order left to chance."""
+    """The same, but `values` are added, several for one position in an order left to chance."""
     i = cuda.grid(1)
     while i < n:
         at = offset_of(i, sizes, target_strides) + offsets[offset_of(i, sizes, offset_strides)]

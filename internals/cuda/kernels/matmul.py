@@ -1,22 +1,22 @@
-"""The matrix product, as one writes it first, and in tiles (`matrixMul` of the CUDA samples).
+"""The matrix product in its simplest form, and in tiles (`matrixMul` of the CUDA samples).
 
 `naive` gives each thread one element of the result; the thread walks along a row of `a` and a
-column of `b`. Nothing is wrong with it but the traffic: a matrix of m x k is read n times over, and
-each multiplication waits for two loads from global memory.
+column of `b`. Its only fault is the traffic: a matrix of m x k is read n times, and each
+multiplication waits for two loads from global memory.
 
-`tiled` has the threads of a block load a square of each matrix into shared memory together, wait
-for each other, and multiply out of there. An element is loaded once a block instead of once a
-thread: with squares of 16, a sixteenth of the traffic. The first barrier says that the squares are
-complete, the second that nobody needs them any more.
+In `tiled` the threads of a block load a square of each matrix into shared memory together, wait for
+each other, and multiply from there. An element is loaded once for each block instead of once for
+each thread: with squares of 16, a sixteenth of the traffic. The first barrier says that the squares
+are complete, the second that all threads are done with them.
 
 The third form, in `gemm.py`, does the same once more, from shared memory into registers.
 
-All of them find elements through strides, so that a transposed matrix is multiplied where it lies,
-and a vector repeated by `expand` is a matrix too. What is done with a sum is `store`: c = alpha *
-sum + beta * addend.
+All of them find elements through strides, so that a transposed matrix is multiplied without a copy,
+and a vector repeated by `expand` is a matrix too. Each sum goes to `store`, which writes c = alpha
+* sum + beta * addend.
 
-How the real one differs: PyTorch calls cuBLAS, which takes one stride a matrix and a flag for
-"transposed".
+How the real one differs: PyTorch calls cuBLAS, which takes one stride for each matrix and a flag
+for "transposed".
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ Strides = tuple[int, int, int]
 
 
 class Product(NamedTuple):
-    """Where the elements of a product lie, in elements: strides for (batch, row, column) of each
-    matrix.
-    """
+    """The strides, in elements, of (batch, row, column) of each matrix of a product."""
 
     a: Strides
     b: Strides
@@ -49,17 +47,19 @@ class Product(NamedTuple):
 
 @device_function
 def element_of_a(a: Elements, batch: int, i: int, q: int, where: Product):
+    """a[batch, i, q], of shape (batch, m, k)."""
     return a[batch * where.a[0] + i * where.a[1] + q * where.a[2]]
 
 
 @device_function
 def element_of_b(b: Elements, batch: int, q: int, j: int, where: Product):
+    """b[batch, q, j], of shape (batch, k, n)."""
     return b[batch * where.b[0] + q * where.b[1] + j * where.b[2]]
 
 
 @device_function
 def column(j: int, where: tuple[int, ...]):
-    """All that `store` has to know of column j."""
+    """COLUMN of `gemm.py`: `store` needs to know only the column's number."""
     return j
 
 
@@ -76,7 +76,7 @@ def store(
     beta: Element,
 ):
     """c[batch, i, j] = alpha * total + beta * addend[batch, i, j]. With beta 0 the addend is not
-    looked at, it may be NaN.
+    read: it may be NaN, or memory that has not been written to.
     """
     total = alpha * total
     if beta != 0:
@@ -99,8 +99,8 @@ def naive(
     alpha: Element,
     beta: Element,
 ):
-    """One thread, one element. Neighbours in x have neighbouring columns: they read one element of
-    a and a run of b.
+    """One thread, one element. Threads that are neighbours along x have neighbouring columns: in
+    each step they read the same element of a, and neighbouring elements of b.
     """
     j, i = cuda.grid(2)
     batch = cuda.blockIdx.z
@@ -126,12 +126,12 @@ def tiled(
     alpha: Element,
     beta: Element,
 ):
-    """One thread, one element, out of squares that the block's TILE x TILE threads load together.
+    """One thread, one element, from squares that the block's TILE x TILE threads load together.
 
-    Nothing is padded here. Shared memory has 32 banks, and element number e is in bank e % 32: a
-    warp fills two rows of 16 of a square, which are 32 neighbours, and reads one row of b_tile and
-    two elements of a_tile. Rows of 17 would put the two rows that it fills into the same bank once.
-    Padding is for those who walk down a column, as a transposition does.
+    The squares need no padding. Shared memory has 32 banks, and element number e is in bank e % 32:
+    a warp fills two rows of 16 of a square, which are 32 neighbours in 32 banks, and reads one row
+    of b_tile and two elements of a_tile. With rows of 17, two of the elements that it fills would
+    share a bank. Padding helps where a warp walks down a column, as in a transposition.
     """
     a_tile = cuda.shared.array((TILE, TILE), ACC)
     b_tile = cuda.shared.array((TILE, TILE), ACC)
@@ -146,9 +146,9 @@ def tiled(
             a_tile[y, x] = ACC(element_of_a(a, batch, i, start + x, where))
         if start + y < k and j < n:
             b_tile[y, x] = ACC(element_of_b(b, batch, start + y, j, where))
-        cuda.syncthreads()
+        cuda.syncthreads()  # the squares are complete
         for q in range(TILE):
             total += a_tile[y, q] * b_tile[q, x]
-        cuda.syncthreads()
+        cuda.syncthreads()  # all are done with them
     if i < m and j < n:
         STORE(c, addend, batch, i, j, total, where, alpha, beta)

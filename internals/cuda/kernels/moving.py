@@ -1,8 +1,9 @@
-"""Elements that change places (`TensorTransformations.cu`, `TriangularOps.cu`,
-`UnfoldBackwardKernel.cu` under `native/cuda`).
+"""Kernels that rearrange elements: flip, roll, tril and triu, and the gradient of unfold
+(`TensorTransformations.cu`, `TriangularOps.cu`, `UnfoldBackwardKernel.cu` under
+`aten/src/ATen/native/cuda`).
 
-One thread for each element of the result, which works out where it comes from. So every element is
-written once, in order, and it is the reading that jumps.
+There is one thread for each element of the result, which works out where it comes from. So writes
+go to neighbouring addresses, and only reads are scattered.
 
 How the real one differs: `flip` is a copy by negative strides, inside TensorIterator.
 """
@@ -30,8 +31,8 @@ def copy_from(
     source_strides: tuple[int, ...],
     start: int,
 ):
-    """A copy that begins at element `start` of the source: its strides may be negative, so that it
-    reads backwards.
+    """A copy that begins at element `start` of the source, whose strides may be negative: `flip`
+    begins at the last element and reads backwards.
     """
     i = cuda.grid(1)
     while i < n:
@@ -50,8 +51,8 @@ def roll(
     source_strides: tuple[int, ...],
     shifts: Elements,
 ):
-    """What stands at index k of a dimension comes from index k - shift, counted round in a
-    circle.
+    """Index k of a dimension is read from index (k - shift) mod size. `shifts` has one for each
+    dimension, from 0 to size - 1; `out` is contiguous.
     """
     i = cuda.grid(1)
     while i < n:
@@ -79,14 +80,16 @@ def triangle(
     diagonal: int,
     lower: int,
 ):
-    """One side of the diagonal of each matrix, zeros on the other."""
+    """`tril` (if `lower`) or `triu` of each matrix of (..., rows, columns): the elements up to
+    `diagonal`, or from it on, and zeros elsewhere.
+    """
     columns = sizes[len(sizes) - 1]
     rows = sizes[len(sizes) - 2]
     i = cuda.grid(1)
     while i < n:
         line, column = split(i, columns)
         _, row = split(line, rows)
-        distance = column - row
+        distance = column - row  # 0 on the main diagonal, positive above it
         keep = distance <= diagonal if lower else distance >= diagonal
         to = offset_of(i, sizes, out_strides)
         if keep:
@@ -110,8 +113,8 @@ def unfold_backward(
     along: int,
     within: int,
 ):
-    """Each element of the input adds up the gradients of the windows that showed it, `size` wide
-    and `step` apart.
+    """For each element of the input, the sum of the gradients of the windows that contain it. There
+    are `windows` along dimension `dim`, `size` wide and `step` apart.
 
     `along` and `within` are the strides of `grad` from window to window, and inside a window.
     """
@@ -127,6 +130,8 @@ def unfold_backward(
                 place = index
             else:
                 at += index * grad_strides[d]
+        # window w holds positions w * step to w * step + size - 1: so the windows with `place` go
+        # from ceil((place - size + 1) / step) to floor(place / step)
         first = 0
         if place >= size:
             first, _ = split(place - size + step, step)

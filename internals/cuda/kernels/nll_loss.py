@@ -1,11 +1,12 @@
 """The negative log likelihood (`aten/src/ATen/native/cuda/Loss.cu`, `NLLLoss2d.cu`).
 
-Each target names a class, and picks one log-probability out of (N, C, inner). A sum or a mean over
-them is a reduction whose accumulator is a pair, the loss and the weight, and whose elements are
-found through the target (`absorb_target` is an `absorb` for `reduction.reduce`). The gradient is 0
-but at the elements that were picked.
+Targets are (N, inner), where `inner` is 1 or the pixels of an image. Each names a class, and so
+picks one log-probability out of (N, C, inner). A sum or a mean over them is a reduction whose
+accumulator is a pair, the loss and the weight, and whose elements are found through the target
+(`absorb_target` is an `absorb` for `reduction.reduce`). The gradient is 0 except at the elements
+that were picked.
 
-How the real one differs: matrices are reduced by one block, images with atomic additions.
+How the real one differs: it reduces matrices by one block, images with atomic additions.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ divisor = template("divisor")  # divisor(total)
 
 @device_function
 def place_of(i: int, t: int, classes: int, inner: int):
-    """Where in (N, classes, inner) class `t` of the i-th target lies."""
+    """The offset in (N, classes, inner) of class `t` for the i-th target. Fails if there is no such
+    class.
+    """
     check(0 <= t < classes)
     image, at = split(i, inner)
     return (image * classes + t) * inner + at
@@ -45,7 +48,7 @@ def pick(
     classes: int,
     inner: int,
 ):
-    """The loss of each target."""
+    """The loss of each target: out[i] = -source[class] * weight[class], or 0 for an ignored one."""
     i = cuda.grid(1)
     while i < n:
         t = target[i]
@@ -66,8 +69,8 @@ def absorb_target(
     i: int,
     numbers: tuple[Element, ...],
 ):
-    """(losses, weights), with those of target number i. `numbers` are the class to ignore, the
-    classes and `inner`.
+    """Adds the loss and weight of target i to `acc`, (sum of losses, sum of weights). `numbers`
+    are the class to ignore, the number of classes and `inner`.
     """
     t = target[i]
     if t == numbers[0]:
@@ -79,6 +82,7 @@ def absorb_target(
 
 @device_function
 def nothing():
+    """The accumulator of no targets."""
     return T(0), T(0)
 
 
@@ -91,6 +95,7 @@ def write_sum(
     acc: Elements,
     numbers: tuple[Element, ...],
 ):
+    """Writes the sum of the losses, and the total weight, which the gradient needs."""
     out[at] = OUT(acc[0])
     total[at] = OUT(acc[1])
 
@@ -104,6 +109,7 @@ def write_mean(
     acc: Elements,
     numbers: tuple[Element, ...],
 ):
+    """Writes the weighted mean, NaN if all targets are ignored (0 / 0), and the total weight."""
     out[at] = OUT(acc[0] / acc[1])
     total[at] = OUT(acc[1])
 
@@ -120,7 +126,9 @@ def put(
     classes: int,
     inner: int,
 ):
-    """The gradient of each loss, weighted, where it was picked; `out` is zero."""
+    """Writes -grad * weight / divisor where each target picked an element of (N, classes, inner);
+    `out` is zero before.
+    """
     i = cuda.grid(1)
     while i < n:
         t = target[i]
@@ -132,24 +140,29 @@ def put(
 
 @device_function
 def its_own(array: Elements, i: int):
+    """`grad_of` without a reduction, and `weight_of`: element i of the array."""
     return T(array[i])
 
 
 @device_function
 def the_only_one(array: Elements, i: int):
+    """`grad_of` of a sum or a mean, whose gradient is a single number."""
     return T(array[0])
 
 
 @device_function
 def no_weight(array: Elements, i: int):
+    """`weight_of` where no weights are given."""
     return T(1)
 
 
 @device_function
 def first_of(total: Elements):
+    """`divisor` of a mean: the total weight."""
     return T(total[0])
 
 
 @device_function
 def undivided(total: Element):
+    """`divisor` where there is no mean."""
     return T(1)

@@ -1,11 +1,17 @@
 """The gradients of layer, group and batch normalization (`native/cuda/layer_norm_kernel.cu`,
 `Normalization.cuh`).
 
-With x̂ = (x - mean) * rstd and h = g * weight, the input gets rstd * (h - average of h - x̂ *
-average of h * x̂), the averages being over what was normalized over; weight gets the sum of g * x̂
-and bias that of g, over all that share them. For layer and group norm the averages are over rows,
-and a block has its row for itself; for batch norm they are over channels, just as the sums for
-weight and bias are.
+Let g be the gradient of the output, x̂ = (x - mean) * rstd and h = g * weight. Then the gradients
+are
+
+    input     rstd * (h - average(h) - x̂ * average(h * x̂)), over the elements that were normalized
+              together
+    weight    sum(g * x̂), over the elements that share the weight
+    bias      sum(g), over the same elements
+
+For layer and group norm the averages are over rows, and a block has its row for itself. For batch
+norm they are over channels, as are the sums for weight and bias: so the averages follow from the
+sums.
 
 How the real one differs: the sums for the weights of a layer norm are taken in tiles of 32 by 32,
 transposed in shared memory.
@@ -30,6 +36,7 @@ channel = template("channel")
 weight_of = template("weight_of")
 # statistic(c, i, groups, channels, inner): whose mean element i of channel c has
 statistic = template("statistic")
+# reach(i, gone, gone_strides): how far element i of a channel is from its first
 reach = template("reach")
 
 
@@ -47,29 +54,32 @@ def rows_gradient(
     channels: int,
     inner: int,
 ):
-    """The gradient of the input of `normalize_rows`: twice over the row."""
+    """The gradient of the input of `normalize_rows`, (rows, n). A block goes over its row twice:
+    for the averages, and to write.
+    """
     lane, lanes, row = lane_and_row()
+    # how many elements this lane has; beyond the last row none
     mine = (n - lane + lanes - 1) // lanes if row < rows else 0
     first = row * n
     center, scale = T(0), T(0)
     if row < rows:
         center, scale = T(mean[row]), T(rstd[row])
 
-    along, level = T(0), T(0)
+    dot, total = T(0), T(0)  # the sums of h * x̂ and of h
     for k in range(mine):
         i = lane + k * lanes
         h = T(grad[first + i]) * weight_of(weight, channel(row, i, groups, channels, inner))
-        along += h * (T(source[first + i]) - center) * scale
-        level += h
-    along, level = pair_of_lanes((along, level))
-    along /= T(n)
-    level /= T(n)
+        dot += h * (T(source[first + i]) - center) * scale
+        total += h
+    dot, total = pair_of_lanes((dot, total))
+    dot /= T(n)
+    total /= T(n)
 
     for k in range(mine):
         i = lane + k * lanes
         h = T(grad[first + i]) * weight_of(weight, channel(row, i, groups, channels, inner))
         normal = (T(source[first + i]) - center) * scale
-        out[first + i] = OUT(scale * (h - level - normal * along))
+        out[first + i] = OUT(scale * (h - total - normal * dot))
 
 
 # fmt: off
@@ -80,26 +90,26 @@ def parameter_gradients(
     kept: tuple[int, ...], kept_strides: tuple[int, ...], gone: tuple[int, ...],
     gone_strides: tuple[int, ...],
 ):
-    """The sums of g * x̂ and of g over the elements of each channel, here called a row, in one part
-    for each gridDim.y.
+    """The sums of g * x̂ and of g over the elements of each channel, here called a row. Each
+    blockIdx.y sums one part: the results are (gridDim.y, rows), and are added later.
     """
     lane, lanes, row = lane_and_row()
     step = lanes * cuda.gridDim.y
     start = cuda.blockIdx.y * lanes + lane
     mine = (n - start + step - 1) // step if row < rows and start < n else 0
     base = offset_of(row, kept, kept_strides)
-    along, level = T(0), T(0)
+    dot, total = T(0), T(0)
     for k in range(mine):
         i = start + k * step
         at = base + reach(i, gone, gone_strides)
         r = statistic(row, i, groups, channels, inner)
         g = T(grad[at])
-        along += g * (T(source[at]) - T(mean[r])) * T(rstd[r])
-        level += g
-    along, level = pair_of_lanes((along, level))
+        dot += g * (T(source[at]) - T(mean[r])) * T(rstd[r])
+        total += g
+    dot, total = pair_of_lanes((dot, total))
     if lane == 0 and row < rows:
-        weight_grad[cuda.blockIdx.y * rows + row] = along
-        bias_grad[cuda.blockIdx.y * rows + row] = level
+        weight_grad[cuda.blockIdx.y * rows + row] = dot
+        bias_grad[cuda.blockIdx.y * rows + row] = total
 # fmt: on
 
 
@@ -118,8 +128,10 @@ def channels_gradient(
     channels: int,
     inner: int,
 ):
-    """The gradient of the input of `normalize_channels` by statistics that depend on it: averages
-    over `count` elements.
+    """The gradient of the input of `normalize_channels` in training, where the statistics depend on
+    the input, over `count` elements a channel.
+
+    The channel's weight is a common factor of h and its averages, so it is multiplied at the end.
     """
     i = cuda.grid(1)
     while i < n:
@@ -141,7 +153,7 @@ def scaled_gradient(
     channels: int,
     inner: int,
 ):
-    """The same where mean and rstd are constants."""
+    """The same in evaluation, where mean and rstd are constants."""
     i = cuda.grid(1)
     while i < n:
         row, _ = split(i, inner)
@@ -152,23 +164,24 @@ def scaled_gradient(
 
 @device_function
 def add_pairs(a: Elements, b: Elements):
+    """`combine` of two accumulators that are pairs of sums."""
     return a[0] + b[0], a[1] + b[1]
 
 
 @device_function
 def of_row(c: int, i: int, groups: int, channels: int, inner: int):
-    """Layer norm: element i of a column lies in row i."""
+    """`statistic` of a layer norm: element i of a column lies in row i."""
     return i
 
 
 @device_function
 def of_group(c: int, i: int, groups: int, channels: int, inner: int):
-    """Group norm: element i of a channel lies in sample i // inner."""
+    """`statistic` of a group norm: element i of a channel lies in sample i // inner."""
     sample, _ = split(i, inner)
     return sample * groups + c // channels
 
 
 @device_function
 def of_channel(c: int, i: int, groups: int, channels: int, inner: int):
-    """Batch norm."""
+    """`statistic` of a batch norm: that of the channel."""
     return c

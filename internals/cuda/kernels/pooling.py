@@ -1,16 +1,16 @@
-"""Maximum and average over windows of images, and their gradients (`DilatedMaxPool2d.cu`,
-`AveragePool2d.cu`).
+"""Maximum and average pooling over images, and their gradients
+(`aten/src/ATen/native/cuda/DilatedMaxPool2d.cu`, `AveragePool2d.cu`).
 
 Forward, a thread has one element of the result and walks over its window. Backward, it has one
-element of the *input* and walks over the windows that cover it, and takes from each what is due to
-it. So nobody writes where another one writes, no atomic addition is needed, and the sums have the
-same order every time.
+element of the *input*, walks over the windows that cover it, and adds its share of each window's
+gradient. So no two threads write to the same element, no atomic addition is needed, and the sums
+have the same order every time.
 
-Elements are numbered (image, channel, row, column). Tensors are found through four strides each, so
-that channels may be last.
+Elements are numbered (image, channel, row, column). Each tensor has four strides, so that channels
+may be last in memory.
 
-How the real one differs: the gradient of the maximum goes out from the windows, with atomicAdd, in
-any order; there are second forms for channels-last, with a block's windows in shared memory.
+How the real one differs: it computes the gradient of the maximum from the windows, with atomicAdd,
+in any order; there are second forms for channels-last, with a block's windows in shared memory.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 T = template("T")  # the dtype of the result
 ACC = template("ACC")  # the dtype of sums, or that in which elements are compared
 WINDOW = template("WINDOW")  # (rows, columns) of a window: `fixed_window` or `adaptive_window`
-# the windows that have a position: `fixed_covering` or `adaptive_covering`
+# the windows that cover a position: `fixed_covering` or `adaptive_covering`
 COVERING = template("COVERING")
 
 Strides = tuple[int, int, int, int]
 
 
 class Pool(NamedTuple):
-    """How windows lie over images of sizes[0] x sizes[1]; strides of the input's side and the
-    output's.
+    """The geometry of windows over images of sizes[0] x sizes[1], and the strides of the tensors on
+    the input's side (x) and on the output's (y): (image, channel, row, column).
     """
 
     channels: int
@@ -61,8 +61,8 @@ def parts_of(e: int, channels: int, sizes: tuple[int, ...]):
 
 @device_function
 def first_covering(i: int, reach: int, stride: int):
-    """The first window, from `stride` times its number on over `reach` positions, that has position
-    `i`.
+    """The first window that reaches position `i`, where window w goes from w * stride to
+    w * stride + reach - 1. Positions are counted from the start of the padding.
     """
     number, _ = split(max(0, i - reach + stride), stride)
     return number
@@ -70,8 +70,8 @@ def first_covering(i: int, reach: int, stride: int):
 
 @kernel
 def max_pool(y: Elements, indices: Elements, x: Elements, n: int, lowest: Element, how: Pool):
-    """The largest element of each window, and where in the plane it is. The first of equal ones
-    wins, and NaN over all.
+    """The largest element of each window, and its position row * columns + column in the plane. The
+    first of equal ones wins, and NaN wins over all numbers.
     """
     e = cuda.grid(1)
     while e < n:
@@ -79,13 +79,14 @@ def max_pool(y: Elements, indices: Elements, x: Elements, n: int, lowest: Elemen
         top, left = i * how.stride[0] - how.padding[0], j * how.stride[1] - how.padding[1]
         bottom = min(top + (how.kernel[0] - 1) * how.dilation[0] + 1, how.sizes[0])
         right = min(left + (how.kernel[1] - 1) * how.dilation[1] + 1, how.sizes[1])
+        # skip elements in the padding, in steps of the dilation, so that the others stay in place
         while top < 0:
             top += how.dilation[0]
         while left < 0:
             left += how.dilation[1]
         plane = image * how.x[0] + channel * how.x[1]
         best = ACC(lowest)
-        place = top * how.sizes[1] + left
+        place = top * how.sizes[1] + left  # stays if every element is `lowest`
         for row in range(top, bottom, how.dilation[0]):
             for column in range(left, right, how.dilation[1]):
                 value = ACC(x[plane + row * how.x[2] + column * how.x[3]])
@@ -108,18 +109,20 @@ def max_pool_backward(
     grad_strides: tuple[int, ...],
     index_strides: tuple[int, ...],
 ):
-    """Each element of the input takes the gradients of those windows whose maximum it was."""
+    """Each element of the input takes the gradients of those windows whose maximum it was.
+    `grad_strides` and `index_strides` are those of `grad_y` and `indices`.
+    """
     e = cuda.grid(1)
     while e < n:
         image, channel, row, column = parts_of(e, how.channels, how.sizes)
-        position = row * how.sizes[1] + column
+        position = row * how.sizes[1] + column  # as `indices` has it
         down, right = row + how.padding[0], column + how.padding[1]
         total = ACC(0)
         first_row = first_covering(down, (how.kernel[0] - 1) * how.dilation[0] + 1, how.stride[0])
         first_column = first_covering(
             right, (how.kernel[1] - 1) * how.dilation[1] + 1, how.stride[1]
         )
-        last_row, _ = split(down, how.stride[0])
+        last_row, _ = split(down, how.stride[0])  # the last window that begins at or before it
         last_column, _ = split(right, how.stride[1])
         for i in range(first_row, min(last_row + 1, how.places[0])):
             for j in range(first_column, min(last_column + 1, how.places[1])):
@@ -147,10 +150,11 @@ def max_pool_backward(
 def fixed_window(
     i: int, size: int, places: int, kernel: int, stride: int, padding: int, padded: int
 ):
-    """Window i along a dimension: its first position, the one behind its last, and how many
-    positions count.
+    """Window i along a dimension: (start, end, count) of its positions inside the image, where
+    `count` includes those in the padding if `padded` is 1.
     """
     start = i * stride - padding
+    # with ceil_mode, the last window may reach beyond the padding: that part never counts
     end = min(start + kernel, size + padding)
     count = end - start
     start, end = max(start, 0), min(end, size)
@@ -161,8 +165,8 @@ def fixed_window(
 def adaptive_window(
     i: int, size: int, places: int, kernel: int, stride: int, padding: int, padded: int
 ):
-    """The same where `places` windows cover the image evenly: from floor(i * n / m) to ceil((i + 1)
-    * n / m), in 64 bits.
+    """The same where m = `places` windows cover n = `size` positions evenly: from floor(i * n / m)
+    to ceil((i + 1) * n / m), in 64 bits.
     """
     start = i * size // places
     end = ((i + 1) * size + places - 1) // places
@@ -195,9 +199,7 @@ def avg_pool(y: Elements, x: Elements, n: int, how: Pool):
 
 @device_function
 def fixed_covering(i: int, size: int, places: int, kernel: int, stride: int, padding: int):
-    """The windows that cover position i along a dimension: the first, and the one behind the
-    last.
-    """
+    """The windows that cover position i along a dimension: (first, last + 1)."""
     at = i + padding
     last, _ = split(at, stride)
     return first_covering(at, kernel, stride), min(last + 1, places)
@@ -211,7 +213,9 @@ def adaptive_covering(i: int, size: int, places: int, kernel: int, stride: int, 
 
 @kernel
 def avg_pool_backward(grad_x: Elements, grad_y: Elements, n: int, how: Pool):
-    """Each element of the input takes its share from all windows that cover it."""
+    """Each element of the input adds up its shares: the gradient of each window that covers it,
+    divided by that window's divisor.
+    """
     e = cuda.grid(1)
     while e < n:
         image, channel, row, column = parts_of(e, how.channels, how.sizes)
@@ -223,6 +227,7 @@ def avg_pool_backward(grad_x: Elements, grad_y: Elements, n: int, how: Pool):
         )
         plane = image * how.y[0] + channel * how.y[1]
         total = ACC(0)
+        # the windows (i, j) that cover the element: the divisor of a window may be its own size
         for i in range(first_row, last_row):
             top, bottom, height = WINDOW(
                 i,

@@ -1,7 +1,5 @@
-"""Tensors that count (`aten/src/ATen/native/cuda/RangeFactories.cu`). Thread i computes element i
-from i alone.
-
-How the real one differs: it is the same there (`gpu_kernel_with_index`).
+"""`arange` and `linspace` (`aten/src/ATen/native/cuda/RangeFactories.cu`): element i is computed
+from i alone, so that no thread needs another's result and rounding errors do not add up.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ C = template("C")  # the dtype to compute in
 
 @kernel
 def arange(out: Elements, n: int, start: int, step: int):
+    """out[i] = start + step * i."""
     i = cuda.grid(1)
     while i < n:
         out[i] = T(C(start + C(step * C(i))))
@@ -27,8 +26,8 @@ def arange(out: Elements, n: int, start: int, step: int):
 
 @kernel
 def linspace(out: Elements, n: int, start: int, end: int, step: int):
-    """The first half counts up from `start`, the second down from `end`, so that both are met
-    exactly.
+    """out[i] from `start` to `end`. The first half counts up from `start`, the second down from
+    `end`, so that both ends are exact.
     """
     i = cuda.grid(1)
     while i < n:

@@ -1,16 +1,16 @@
 """One kernel for every reduction (`aten/src/ATen/native/cuda/Reduce.cuh`).
 
-A tensor is seen as rows of `n` elements; each row becomes one result. The lanes of a row share out
-its elements, every one with accumulators of its own, and put them together in the end. What is
+A tensor is seen as rows of `n` elements; each row becomes one result. The lanes of a row divide its
+elements among them, each with accumulators of its own, and combine these at the end. What is
 accumulated, and how, are template parameters: `reduction_functors.py` fills them for sums,
 extremes, variances, norms.
 
-A row that is long while rows are few is also shared out between blocks (`gridDim.y`). They write
-their accumulators to memory, and a second launch of the same kernel reduces those: `absorb` then
-gets parts instead of elements, and `write` finishes.
+If rows are long but few, a row is also divided among blocks (`gridDim.y`). They write their
+accumulators to memory, and a second launch of the same kernel reduces those: then `absorb` gets
+parts instead of elements, and `write` finishes the result.
 
-How the real one differs: it reads four elements with one instruction where it may, and the block
-that is last to write its part goes on to reduce the parts, which saves the second launch.
+How the real one differs: it reads four elements with one instruction where alignment allows, and
+the block that is last to write its part goes on to reduce the parts, which saves the second launch.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from internals.machine_code.records import Element, Elements
 
 identity = template("identity")  # identity(): the accumulator of no elements
-# absorb(acc, source, second, third, at, i, parameter): one element, or one part, more
+# absorb(acc, source, second, third, at, i, parameter): acc with one element, or one part, taken in
 absorb = template("absorb")
 combine = template("combine")  # combine(acc, acc)
 total = template("total")  # total(acc): over the lanes of the row
 write = template("write")  # write(out, second, third, at, acc, parameter)
 # reach(i, gone, gone_strides): how far element i of a row is from its first
 reach = template("reach")
-fold = template("fold")  # fold(acc, x, i, parameter): element number i more
+fold = template("fold")  # fold(acc, x, i, parameter): acc with x, element number i, taken in
 get, put = template("get"), template("put")
 
 
@@ -52,10 +52,11 @@ def reduce(
     gone: tuple[int, ...],
     gone_strides: tuple[int, ...],
 ):
-    """out[row] = all elements of the row, reduced. `kept` are the sizes that number the rows,
-    `gone` those within a row.
+    """out[row] = all elements of the row, reduced. `kept` are the sizes of the dimensions that
+    number the rows, `gone` of those that are reduced, within a row.
 
-    Four accumulators for each thread: the loads of one need not wait for those of another.
+    Each thread has four accumulators, so that four loads and four additions are under way at a
+    time, instead of each waiting for the one before.
     """
     lane, lanes, row = lane_and_row()
     acc, acc1, acc2, acc3 = identity(), identity(), identity(), identity()
@@ -84,7 +85,7 @@ def reduce(
             )
             i += step
         acc = combine(combine(acc, acc1), combine(acc2, acc3))
-    acc = total(acc)
+    acc = total(acc)  # outside of the `if`, as all threads have to reach its barriers
     if lane == 0 and row < rows:
         write(out, out2, out3, cuda.blockIdx.y * rows + row, acc, parameter)
 
@@ -99,6 +100,7 @@ def absorb_element(
     i: int,
     parameter: Element,
 ):
+    """`absorb` of the first launch: takes in the element at offset `at`."""
     return fold(acc, source[at], i, parameter)
 
 
@@ -112,7 +114,7 @@ def absorb_part(
     i: int,
     parameter: Element,
 ):
-    """What another block has accumulated."""
+    """`absorb` of the second launch: takes in the accumulator of a block."""
     return combine(acc, get(source, second, third, at))
 
 
@@ -120,11 +122,11 @@ def absorb_part(
 def write_part(
     out: Elements, second: Elements, third: Elements, at: int, acc: Element, parameter: Element
 ):
-    """Leave the accumulator for the second launch."""
+    """`write` of the first launch, if there is a second: stores the accumulator itself."""
     put(out, second, third, at, acc)
 
 
 @device_function
 def evenly(i: int, sizes: int, strides: tuple[int, ...]):
-    """`offset_of` for a single dimension."""
+    """`offset_of` for a single dimension, without a division."""
     return i * strides[0]

@@ -1,12 +1,13 @@
 """Matrix times vector: a block for each row (`gemv` of BLAS).
 
-A product with a vector uses every element of the matrix once, so nothing is gained by keeping
-tiles: what counts is that the matrix is read in runs. The threads of a block walk along their row
-together, each adds up what it meets, and a block reduction adds the threads' sums. A long row, as
-in the product of two vectors, may be cut into parts with a block each.
+A product with a vector, (m, k) @ (k,), uses every element of the matrix once, so tiles in shared
+memory would gain nothing: what counts is that neighbouring threads read neighbouring elements. The
+threads of a block walk along their row together, each adds up its products, and a block reduction
+adds the threads' sums. A long row, as in the product of two vectors, may be cut into parts with a
+block each.
 
-How the real one differs: cuBLAS gives a row to a warp, or several rows to a block, as sizes
-suggest.
+How the real one differs: cuBLAS gives a row to a warp, or several rows to a block, depending on the
+sizes.
 """
 
 from __future__ import annotations

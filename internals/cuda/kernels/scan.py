@@ -1,12 +1,19 @@
-"""Running sums and products (`aten/src/ATen/native/cuda/ScanUtils.cuh`).
+"""Scans: running sums and products (`aten/src/ATen/native/cuda/ScanUtils.cuh`).
 
-Each element needs all before it, which looks as if it could only be done one after the other. It
-can be done in log2(n) rounds: in round r every thread adds what the thread 2^r before it holds
-(Hillis and Steele). A block does so for a tile of its row, each thread having added up ITEMS
-neighbours first; the total of a tile is carried to the next.
+Each result needs all elements before it, which looks as if they could only be added one after the
+other. But log2(n) rounds are enough: in round r every thread adds what the thread 2^r before it
+holds (Hillis and Steele).
 
-Where a row is long and rows are few, a row is cut into chunks. A first kernel finds the total of
-each chunk; those are scanned in their turn; and each chunk starts from the sum of those before it.
+    held by threads 0 to 4    a    b    c      d        e
+    after round 0             a    ab   bc     cd       de
+    after round 1             a    ab   abc    abcd     bcde
+    after round 2             a    ab   abc    abcd     abcde
+
+A block does this for a tile of its row, after each thread has added up ITEMS neighbours; the total
+of a tile is carried to the next.
+
+If rows are long but few, a row is cut into chunks. A first kernel finds the total of each chunk,
+the totals are scanned in turn, and each chunk starts from the sum of those before it.
 
 How the real one differs: CUB's decoupled look-back, where a block waits for the totals of its
 predecessors inside one launch.
@@ -34,8 +41,8 @@ sum_of_lanes = template("sum_of_lanes")
 
 @device_function
 def before_in_shared_memory(x: Element):
-    """(what the threads before this one hold, combined; what all of them hold). Every thread of the
-    block has to call it.
+    """(before, total): the `x` of all threads before this one combined, and the `x` of all threads
+    of the block. Every thread of the block has to call it.
     """
     slots = cuda.shared.array(THREADS, T)
     t = cuda.threadIdx.x
@@ -45,20 +52,20 @@ def before_in_shared_memory(x: Element):
     while distance < cuda.blockDim.x:
         if t >= distance:
             x = combine(slots[t - distance], x)
-        cuda.syncthreads()
+        cuda.syncthreads()  # all have read, before any writes
         slots[t] = x
-        cuda.syncthreads()
+        cuda.syncthreads()  # all have written, before any reads
         distance *= 2
     before = slots[t - 1] if t > 0 else T(FIRST)
     total = slots[cuda.blockDim.x - 1]
-    cuda.syncthreads()
+    cuda.syncthreads()  # all have read: the slots may be used again
     return before, total
 
 
 @device_function
 def before_by_shuffles(x: Element):
-    """The same: within a warp each lane reads the registers of a lower one; the warps' totals go
-    through shared memory.
+    """The same on a GPU: within a warp each lane reads the register of a lower one, and only the
+    warps' totals go through shared memory.
     """
     slots = cuda.shared.array(WARPS, T)
     t = cuda.threadIdx.x
@@ -69,13 +76,13 @@ def before_by_shuffles(x: Element):
         if lane >= distance:
             x = combine(lower, x)
         distance *= 2
-    if lane == 31:
+    if lane == 31:  # the last lane has combined the whole warp
         slots[warp] = x
     before = cuda.shfl_up_sync(WARP, x, 1)
     if lane == 0:
         before = T(FIRST)
     cuda.syncthreads()
-    lower, total = T(FIRST), T(FIRST)
+    lower, total = T(FIRST), T(FIRST)  # of the warps before this one, and of all
     for w in range(cuda.blockDim.x // 32):
         if w == warp:
             lower = total
@@ -89,29 +96,30 @@ before_in_block = by_executor(gpu=before_by_shuffles, elsewhere=before_in_shared
 
 @kernel
 def scan_rows(out: Elements, source: Elements, totals: Elements, n: int, chunk: int, chunks: int):
-    """One block for each chunk of a row of `n` neighbours. totals[i] is the sum of the chunks up to
-    the i-th.
+    """Scans rows of `n` neighbours, (rows, n), with one block for each of the `chunks` of a row.
+    totals[i] is the sum of the row's chunks up to and including the i-th.
     """
     row, c = cuda.blockIdx.x // chunks, cuda.blockIdx.x % chunks
     start, end = row * n + c * chunk, row * n + min(n, (c + 1) * chunk)
     carry = T(totals[cuda.blockIdx.x - 1]) if c > 0 else T(FIRST)
     while start < end:
         i = start + cuda.threadIdx.x * ITEMS
-        mine = T(FIRST)
+        running = T(FIRST)  # the sum of this thread's elements, for the threads after it
         for k in range(i, min(i + ITEMS, end)):
-            mine = combine(mine, T(R(source[k])))
-        before, total = before_in_block(mine)
-        mine = combine(carry, before)
+            running = combine(running, T(R(source[k])))
+        before, total = before_in_block(running)
+        # now again from all that comes before, writing on the way
+        running = combine(carry, before)
         for k in range(i, min(i + ITEMS, end)):
-            mine = combine(mine, T(R(source[k])))
-            out[k] = OUT(mine)
+            running = combine(running, T(R(source[k])))
+            out[k] = OUT(running)
         carry = combine(carry, total)
         start += cuda.blockDim.x * ITEMS
 
 
 @kernel
 def chunk_totals(totals: Elements, source: Elements, n: int, chunk: int, chunks: int):
-    """totals[i] = the sum of the i-th chunk, chunks counted through all rows; one block each."""
+    """totals[i] = the sum of the i-th chunk, where i = (row, chunk). Each has a block."""
     row, c = cuda.blockIdx.x // chunks, cuda.blockIdx.x % chunks
     end = row * n + min(n, (c + 1) * chunk)
     i = row * n + c * chunk + cuda.threadIdx.x
@@ -126,15 +134,16 @@ def chunk_totals(totals: Elements, source: Elements, n: int, chunk: int, chunks:
 
 @kernel
 def scan_columns(out: Elements, source: Elements, columns: int, n: int, inner: int):
-    """One thread for each column of `n` elements that lie `inner` apart; neighbouring threads have
-    neighbouring columns.
+    """Scans columns of `n` elements that lie `inner` apart: (outer, n, inner) along its middle
+    dimension. One thread goes down each column; neighbouring threads have neighbouring columns.
     """
     column = cuda.grid(1)
     while column < columns:
+        # column = (outer, inner): the offset of its first element
         i = column // inner * n * inner + column % inner
-        mine = T(FIRST)
+        running = T(FIRST)
         for _ in range(n):
-            mine = combine(mine, T(R(source[i])))
-            out[i] = OUT(mine)
+            running = combine(running, T(R(source[i])))
+            out[i] = OUT(running)
             i += inner
         column += cuda.gridsize(1)

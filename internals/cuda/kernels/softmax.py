@@ -1,13 +1,15 @@
 """softmax, log_softmax and their gradients: a row at a time
 (`aten/src/ATen/native/cuda/SoftMax.cu`).
 
-The lanes of a row go over it three times: for its largest element, for the sum of the exponentials
-of what is left when that is subtracted, and to write. After the first time the row is in the cache.
-Elements of a row lie `inner` apart: 1 for the last dimension, where the lanes lie along x and read
-neighbours; otherwise neighbouring rows are neighbours in memory, and it is the rows of a block that
-lie along x.
+The lanes of a row go over it three times: for its largest element, for the sum of exp(x - largest),
+and to write. Subtracting the largest changes no quotient, and keeps the exponentials from
+overflowing. After the first time the row is in the cache.
 
-How the real one differs: rows of up to 1024 elements are kept in the registers of one warp, longer
+The tensor is (outer, n, inner), and the elements of a row lie `inner` apart. For the last dimension
+that is 1: then the lanes lie along x and read neighbours. Otherwise neighbouring rows are
+neighbours in memory, so the rows of a block lie along x.
+
+How the real one differs: it keeps rows of up to 1024 elements in the registers of one warp, longer
 ones in shared memory, so that each element is read once; it reads 16 bytes at a time.
 """
 
@@ -28,43 +30,49 @@ OUT = template("OUT")  # the type of the result
 largest_of_lanes = template("largest_of_lanes")
 sum_of_lanes = template("sum_of_lanes")
 value = template("value")  # value(x, largest, total): what is written for x
-term = template("term")  # term(g, y): what the gradient needs the sum of
-gradient = template("gradient")  # gradient(g, y, total)
+term = template("term")  # term(g, y): `total` is its sum over the row
+gradient = template("gradient")  # gradient(g, y, total): what is written
 
 
 @kernel
 def softmax(out: Elements, source: Elements, rows: int, n: int, inner: int):
-    """One row of `n` elements for each `row` of the grid."""
+    """Each row of `n` elements, by the lanes of one row of the grid. `value` makes it softmax or
+    log_softmax.
+    """
     lane, lanes, row = lane_and_row()
-    # beyond the last row: only part of the barriers
-    mine = (n - lane + lanes - 1) // lanes if row < rows else 0
+    # how many elements this lane has; 0 beyond the last row, whose threads only take part in the
+    # barriers
+    elements = (n - lane + lanes - 1) // lanes if row < rows else 0
+    # row = (outer, inner): the offset of this lane's first element
     first = row // inner * n * inner + row % inner + lane * inner
     step = lanes * inner
 
     largest = T(-math.inf)
-    for k in range(mine):
+    for k in range(elements):
         largest = maximum(largest, T(source[first + k * step]))
     largest = largest_of_lanes(largest)
 
     total = T(0)
-    for k in range(mine):
+    for k in range(elements):
         total += math.exp(T(source[first + k * step]) - largest)
     total = sum_of_lanes(total)
 
-    for k in range(mine):
+    for k in range(elements):
         at = first + k * step
         out[at] = OUT(value(T(source[at]), largest, total))
 
 
 @device_function
 def share(x: Element, largest: Element, total: Element):
-    """softmax."""
+    """`value` of softmax."""
     return math.exp(x - largest) / total
 
 
 @device_function
 def log_share(x: Element, largest: Element, total: Element):
-    """log_softmax: the logarithm of the sum, not of the quotient."""
+    """`value` of log_softmax. The logarithm is taken of the sum: a quotient may underflow to 0,
+    whose logarithm is -inf.
+    """
     return x - largest - math.log(total)
 
 
@@ -72,38 +80,44 @@ def log_share(x: Element, largest: Element, total: Element):
 def softmax_backward(
     out: Elements, grad: Elements, result: Elements, rows: int, n: int, inner: int
 ):
-    """The gradient of a row from that of its result, and the result."""
+    """The gradient of the input, row by row, from the gradient of the result and the result. `term`
+    and `gradient` make it that of softmax or log_softmax.
+    """
     lane, lanes, row = lane_and_row()
-    mine = (n - lane + lanes - 1) // lanes if row < rows else 0
+    elements = (n - lane + lanes - 1) // lanes if row < rows else 0
     first = row // inner * n * inner + row % inner + lane * inner
     step = lanes * inner
 
     total = T(0)
-    for k in range(mine):
+    for k in range(elements):
         at = first + k * step
         total += term(T(grad[at]), T(result[at]))
     total = sum_of_lanes(total)
 
-    for k in range(mine):
+    for k in range(elements):
         at = first + k * step
         out[at] = OUT(gradient(T(grad[at]), T(result[at]), total))
 
 
 @device_function
 def product(g: Element, y: Element):
+    """`term` of softmax."""
     return g * y
 
 
 @device_function
 def softmax_gradient(g: Element, y: Element, total: Element):
+    """`gradient` of softmax: y * (g - sum(g * y))."""
     return y * (g - total)
 
 
 @device_function
 def grad_alone(g: Element, y: Element):
+    """`term` of log_softmax."""
     return g
 
 
 @device_function
 def log_softmax_gradient(g: Element, y: Element, total: Element):
+    """`gradient` of log_softmax: g - softmax * sum(g), where softmax is exp(y)."""
     return g - math.exp(y) * total

@@ -1,18 +1,18 @@
 """Sorting a row in shared memory: Batcher's bitonic sort
 (`aten/src/ATen/native/cuda/SortUtils.cuh`).
 
-A sequence that rises and then falls is sorted by comparing each element of its first half with the
-one half a length further, swapping where need be, and doing the same in both halves. Pairs make
-fours, fours eights: log2(n)² / 2 rounds with a barrier each, in which what is compared with what
-does not depend on the data. That is what a GPU wants.
+A sequence that rises and then falls is called bitonic. It is sorted by comparing each element of
+its first half with the one half a length further, swapping where they are out of order, and doing
+the same in both halves. Sorted pairs, one rising and one falling, make a bitonic four, fours make
+eights, and so on: about log2(n)² / 2 rounds with a barrier each. Which elements a round compares
+does not depend on the data, so all threads do the same work at the same time.
 
-Each value keeps the position it had. As no two positions are equal, neither are two elements: equal
-values stay in order, which a bitonic sort by values alone would not promise. NaN is larger than
-every number. A row is filled up to a power of two with elements that come last whichever way it is
-sorted.
+Each value carries the position it had. As no two positions are equal, neither are two elements:
+equal values stay in order, which a bitonic sort by values alone does not guarantee. NaN is larger
+than every number. A row is padded to a power of two with elements that come last in either order.
 
-How the real one differs: rows of up to 32 elements are sorted by a warp, of up to 4096 by CUB's
-block radix sort; longer ones by a segmented radix sort.
+How the real one differs: a warp sorts rows of up to 32 elements, CUB's block radix sort those of up
+to 4096, and a segmented radix sort longer ones.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ precedes = template("precedes")  # precedes(a, b): whether value a has to come b
 def sort_rows(
     values: Elements, indices: Elements, source: Elements, n: int, size: int, k: int, inner: int
 ):
-    """One block a row of `n` elements that lie `inner` apart, `size` the next power of two; the
-    first `k` are written.
+    """Sorts (outer, n, inner) along its middle dimension, with a block for each row. `size` is the
+    power of two that n is padded to; the first `k` of each row are written, to (outer, k, inner).
     """
     sorted_values = cuda.shared.array(LONGEST, T)
     places = cuda.shared.array(LONGEST, np.int32)
@@ -50,14 +50,18 @@ def sort_rows(
     cuda.syncthreads()
 
     length = 2  # of the sequences that are sorted after this round
+    # each round turns bitonic sequences of `length` into sorted ones: by turns rising and falling,
+    # so that two of them make the next bitonic one
     while length <= size:
         distance = length // 2
         while distance > 0:
             for pair in range(t, size // 2, threads):
-                # pair // distance * 2 * distance + pair % distance, without dividing
+                # pair // distance * 2 * distance + pair % distance, without dividing: `distance` is
+                # a power of two, so that the `&` takes the remainder
                 a = 2 * pair - (pair & (distance - 1))
                 b = a + distance
-                # the last round, where `length` is `size`, only has rising ones
+                # the bit that is set in every second sequence; in the last round, where `length` is
+                # `size`, in none, so that all is rising
                 rising = (a & length) == 0
                 if (
                     comes_before(sorted_values[b], places[b], sorted_values[a], places[a], n)
@@ -79,7 +83,7 @@ def sort_rows(
 @device_function
 def comes_before(a: Element, i: int, b: Element, j: int, n: int):
     """Whether value a, which was at i, comes before value b, which was at j. Positions from n on
-    are not of the row.
+    are padding, and come last.
     """
     if i < n and j < n:
         if precedes(a, b):
@@ -91,9 +95,11 @@ def comes_before(a: Element, i: int, b: Element, j: int, n: int):
 
 @device_function
 def smaller_first(a: Element, b: Element):
+    """`precedes` of an ascending sort: NaN, the only value that differs from itself, is last."""
     return a < b or (b != b and a == a)
 
 
 @device_function
 def larger_first(a: Element, b: Element):
+    """`precedes` of a descending sort: NaN is first."""
     return a > b or (a != a and b == b)

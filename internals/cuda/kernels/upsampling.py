@@ -1,15 +1,15 @@
-"""Images in another size: nearest and bilinear, and their gradients (`UpSampleNearest2d.cu`,
-`UpSampleBilinear2d.cu`).
+"""Resizing images: nearest and bilinear, and their gradients
+(`aten/src/ATen/native/cuda/UpSampleNearest2d.cu`, `UpSampleBilinear2d.cu`).
 
 Forward, a thread has an element of the result, works out where that lies in the image, and reads
-one pixel or mixes four. Backward, it has a pixel of the image. Which elements of the result read
-it? Their positions times `step` are near the pixel's, so only a few have to be asked; each is asked
-with the function that the forward pass used, so that both always agree, and what they owe is added
-in the same order every time.
+one pixel or mixes four. Backward, it has a pixel of the image, and needs the elements of the result
+that read it. Their positions times `step` are near the pixel's, so there are only a few candidates.
+For each, the function of the forward pass tells which pixels it reads, so that both passes always
+agree, and the sums have the same order every time.
 
-How the real one differs: the gradient of bilinear goes out from the result, with atomicAdd, in any
-order. An image that keeps its size is copied there, and one that keeps its height alone is mixed by
-the scale factor; here its rows stay, as on the CPU.
+How the real one differs: it computes the gradient of bilinear from the result's elements, with
+atomicAdd, in any order. It copies an image that keeps its size, and mixes one that keeps only its
+height by the scale factor; here its rows stay, as on the CPU.
 """
 
 from __future__ import annotations
@@ -24,33 +24,32 @@ if TYPE_CHECKING:
     from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the dtype of the result
-ACC = template(
-    "ACC"
-    # the dtype of shares and sums; in it is `step`, from one position of the result to the next in
-    # the image
-)
+# the dtype of shares and sums, and of `step`: how far it is in the image from one position of the
+# result to the next
+ACC = template("ACC")
 SOURCE = template("SOURCE")  # `nearest` or `linear`, with ACC filled in
 MIXES = template("MIXES")  # whether that is `linear`
 READERS, SHARE = template("READERS"), template("SHARE")  # the functions of these names, likewise
 
 
 class Resize(NamedTuple):
-    """Images of sizes[0] x sizes[1] made places[0] x places[1]."""
+    """The geometry of resizing images of sizes[0] x sizes[1] to places[0] x places[1]."""
 
     channels: int
     sizes: tuple[int, int]
     places: tuple[int, int]
-    x: Strides
+    x: Strides  # of (image, channel, row, column)
     y: Strides
     aligned: int  # whether corners lie on corners, else edges on edges
 
 
 @device_function
 def nearest(i: int, n: int, m: int, step: int, aligned: Element):
-    """The pixel that element i reads, of n pixels for m elements: (pixel, itself again, nothing of
-    the latter).
+    """The pixel that element i reads, of n pixels for m elements, in the form of `linear`: (pixel,
+    the same pixel, 0).
     """
     low = min(int(math.floor(ACC(i) * step)), n - 1)
+    # these two are exact, whatever the rounding of `step`
     if m == n:
         low = i
     if m == 2 * n:
@@ -61,7 +60,7 @@ def nearest(i: int, n: int, m: int, step: int, aligned: Element):
 @device_function
 def linear(i: int, n: int, m: int, step: int, aligned: Element):
     """The two pixels that element i mixes, and the share of the second."""
-    source = ACC(i) * step
+    source = ACC(i) * step  # corners on corners; else centers of pixels, at 0.5, on centers
     if aligned == 0:
         source = max((ACC(i) + ACC(0.5)) * step - ACC(0.5), ACC(0))
     low = min(int(math.floor(source)), n - 1)
@@ -74,8 +73,8 @@ def linear(i: int, n: int, m: int, step: int, aligned: Element):
 def upsample(
     y: Elements, x: Elements, n: int, step_down: Element, step_right: Element, how: Resize
 ):
-    """Each element of the result is one pixel, or a mixture of four: one that has no share counts
-    too, for it may be infinite.
+    """Each element of the result is one pixel, or a mixture of four. A pixel with share 0 is
+    multiplied too: if it is infinite the result is NaN, as in PyTorch.
     """
     e = cuda.grid(1)
     while e < n:
@@ -96,11 +95,13 @@ def upsample(
 
 @device_function
 def readers(pixel: Element, n: int, m: int, step: int):
-    """The elements of the result that may read `pixel`: from the first to before the last. At the
-    edges, all the rest may.
+    """The range [first, last) of the result's elements that may read `pixel`. It may be too large,
+    never too small. At an edge it has no bound on that side, as all positions beyond are clamped.
     """
     first, last = 0, m
     if step > 0:
+        # an element that reads the pixel lies less than one pixel from it; 2 and 3 more elements
+        # allow for the half pixel of `linear` and for rounding
         if pixel > 0:
             first = max(0, min(m, int(math.floor(ACC(pixel - 1) / step)) - 2))
         if pixel < n - 1:
@@ -110,7 +111,7 @@ def readers(pixel: Element, n: int, m: int, step: int):
 
 @device_function
 def share(low: Element, high: int, part: int, pixel: Element):
-    """How much of an element that mixes `low` and `high` is `pixel`."""
+    """The share of `pixel` in an element that mixes `low` and `high`, which may be the same."""
     found = ACC(0)
     if low == pixel:
         found += ACC(1) - part
@@ -123,7 +124,7 @@ def share(low: Element, high: int, part: int, pixel: Element):
 def upsample_backward(
     grad_x: Elements, grad_y: Elements, n: int, step_down: Element, step_right: Element, how: Resize
 ):
-    """Each pixel takes its share of the gradient of every element that read it."""
+    """Each pixel adds up its share of the gradient of every element that read it."""
     e = cuda.grid(1)
     while e < n:
         image, channel, row, column = parts_of(e, how.channels, how.sizes)
@@ -134,6 +135,7 @@ def upsample_backward(
         for i in range(first_row, last_row):
             low, high, part = SOURCE(i, how.sizes[0], how.places[0], step_down, how.aligned)
             of_row = SHARE(low, high, part, row)
+            # most candidates read other pixels: then the inner loop is skipped
             if of_row != 0:
                 for j in range(first_column, last_column):
                     low, high, part = SOURCE(

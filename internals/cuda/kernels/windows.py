@@ -1,9 +1,10 @@
 """Windows as columns, and columns back into an image (`aten/src/ATen/native/cuda/im2col.cuh`).
 
-The matrix that `convolution.py` never makes, made: for those who want to see it (`nn.Unfold`). Its
-adjoint is gathered: a thread has a pixel and takes what it is due from all columns it is in.
+`im2col` stores the matrix that `convolution.py` never stores, for `nn.Unfold`. Its adjoint `col2im`
+(`nn.Fold`) adds each column back to where it came from. There a thread has a pixel and reads it
+from all columns that contain it, so that no addition has to be atomic.
 
-How the real one differs: a thread makes all elements of one window in one channel.
+How the real one differs: a thread writes all elements of one window in one channel.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ WINDOW_ELEMENT = template("WINDOW_ELEMENT")  # `convolution.window_element`, wit
 
 @kernel
 def im2col(columns: Elements, x: Element, n: int, elements: int, windows: Element, how: Element):
-    """columns[image, q, p] = element q of window p."""
+    """columns[image, q, p] = element q of window p, of shape (images, elements, windows)."""
     e = cuda.grid(1)
     while e < n:
         row, p = split(e, windows)
@@ -37,7 +38,7 @@ def im2col(columns: Elements, x: Element, n: int, elements: int, windows: Elemen
 @kernel
 def col2im(x: Elements, columns: Elements, n: int, windows: Element, how: Windows):
     """Pixel number e, of all images and channels, is the sum over the elements of the kernel that
-    meet it.
+    meet it. `columns` is (images * channels, taps, windows).
     """
     e = cuda.grid(1)
     while e < n:

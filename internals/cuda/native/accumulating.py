@@ -1,11 +1,11 @@
-"""Adding with atomics to a tensor of any dtype.
+"""Atomic additions to a tensor of any dtype (`aten/src/ATen/cuda/Atomic.cuh`).
 
-The hardware adds numbers of 32 and 64 bits in one piece. Smaller ones are added in a copy of the
-target that is wide enough, and converted once at the end: int8 and its kind wrap around all the
-same, and float16 loses less than with an addition at a time.
+The hardware has atomic additions for numbers of 32 and 64 bits. Smaller ones are added in a wider
+copy of the target, which is converted back once at the end: int8 and other small integers wrap
+around as they should, and float16 loses less than by rounding after each addition.
 
-How the real one differs: `gpuAtomicAdd` compares and swaps the whole word around a small number
-until nobody got in between.
+How the real one differs: `gpuAtomicAdd` replaces the 32-bit word that contains a small number by
+compare-and-swap, again and again until no other thread has changed the word in between.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ ATOMIC = (dt.int32, dt.int64, dt.float32, dt.float64)
 
 
 def add_atomically(target: Tensor, add: Callable[[Any, Any], None]) -> None:
-    """Call `add(target, T)`, which adds numbers of the numpy scalar type T; or with a wide copy,
-    which is copied back.
+    """Calls `add(target, T)`, which adds numbers of the numpy scalar type T to `target`. For a
+    small dtype, `add` gets a wide copy and its type instead, and the copy is copied back.
     """
     if target.dtype in ATOMIC:
         add(target, target.dtype.np.type)
@@ -38,7 +38,9 @@ def add_atomically(target: Tensor, add: Callable[[Any, Any], None]) -> None:
 
 
 def compute_type(kind: dt.dtype) -> type[np.generic]:
-    """What numbers of `kind` are computed in."""
+    """The numpy type that numbers of the dtype `kind` are computed in: the one of the wide copy, if
+    there is one.
+    """
     if kind is dt.float16:
         return np.float32
     return kind.np.type if kind in ATOMIC else np.int32

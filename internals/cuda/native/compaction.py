@@ -1,11 +1,11 @@
-"""What depends on how many elements are true: `nonzero`, `masked_select`, `repeat_interleave`
-(`native/cuda/Nonzero.cu`).
+"""Operators whose result has a size that depends on the data: `nonzero`, `masked_select`,
+`repeat_interleave` (`aten/src/ATen/native/cuda/Nonzero.cu`).
 
-The size of the result is known to the device only. So the host waits here, for the count and
-everything queued before it: the price of a result whose shape depends on the data.
+The size is computed on the device, and the host needs it to allocate the result. So it waits, for
+the count and everything queued before it: such is the price of a shape that depends on the data.
 
-How the real one differs: `repeat_interleave` and `nonzero_static` can be told the size, and do not
-wait then; here the first can.
+How the real one differs: `nonzero_static` takes the size as an argument and does not wait, as
+`repeat_interleave` does here too.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def nonzero(self: Tensor, out: Tensor | None = None) -> Any:
 
 
 def where(condition: Tensor) -> tuple[Any, ...]:
-    """The indices of the elements that are not zero, one tensor a dimension. Waits for the
-    device.
+    """The indices of the elements that are not zero, one tensor (count,) for each dimension. Waits
+    for the device.
     """
     return tuple(
         ops.unbind_int(nonzero(condition if condition.dim() else ops.unsqueeze(condition, 0)), 1)
@@ -75,8 +75,8 @@ def masked_select(self: Tensor, mask: Tensor, out: Tensor | None = None) -> Any:
 
 
 def repeat_interleave_Tensor(repeats: Tensor, output_size: int | None = None) -> Any:
-    """Position i, `repeats[i]` times: `[1, 2, 0]` gives `[0, 1, 1]`. Waits for the device unless
-    `output_size` is given.
+    """Each position i, `repeats[i]` times: `[1, 2, 0]` gives `[0, 1, 1]`. Waits for the device
+    unless `output_size` is given.
     """
     check_repeats(repeats, "repeat_interleave_cuda")
     n = repeats.numel()
@@ -96,12 +96,14 @@ def true_positions(mask: Tensor) -> Any:
     n = mask.numel()
     if not n:
         return empty_contiguous((0,), dt.int64, mask.device)
-    sizes, strides = tuple(mask.shape) or (1,), tuple(mask.stride()) or (1,)
+    sizes, strides = tuple(mask.shape) or (1,), tuple(mask.stride()) or (1,)  # 0-d as 1-d
     block = threads_for(n)
     blocks = (n + block - 1) // block
     counts = empty_contiguous((blocks,), dt.int64, mask.device)
+    # count, scan, write: see `kernels/compaction.py`
     counted(kernels.count, n)[blocks, block](flat(counts), flat(mask), n, sizes, strides)
     before = _scan(counts, blocks)
+    # `item` waits for the total, which is behind the sums
     positions = empty_contiguous((int(before[blocks].item()),), dt.int64, mask.device)
     if positions.numel():
         write = counted(kernels.write_positions, n)
@@ -110,7 +112,7 @@ def true_positions(mask: Tensor) -> Any:
 
 
 def _scan(counts: Tensor, n: int) -> Any:
-    """n + 1 numbers: the sums of the counts before each, and of all."""
+    """n + 1 sums (int64): of counts[:i] for each i, and of all n. One block computes them."""
     sums = empty_contiguous((n + 1,), dt.int64, counts.device)
     if not n:
         return ops.zero_(sums)

@@ -1,13 +1,15 @@
 """Convolution and its gradients on the device (`aten/src/ATen/native/cudnn/ConvShared.cpp`,
 `cuda/DepthwiseConv2d.cu`).
 
-Forward, gradient of the input, gradient of the weight: each is one product per group
-(`kernels/convolution.py`), and the transposed convolution is the second with the two sides renamed.
-Where a group has a single channel the products have no rows to share: `direct` or `gathered` does
-them, and the weight's gradient is the kernel of `kernels/depthwise.py`. All sums have a fixed
-order, so that results repeat bit for bit.
+The forward pass, the gradient of the input and the gradient of the weight are one matrix product
+per group each (`kernels/convolution.py`). A transposed convolution is the gradient of the input,
+with the names of the two sides exchanged.
 
-How the real one differs: cuDNN is asked, and may try its algorithms out first
+With a single channel in a group, tiles would be nearly empty. Then `direct` or `gathered` computes
+the products, and the kernel of `kernels/depthwise.py` the gradient of the weight. All sums have a
+fixed order, so that results repeat bit for bit.
+
+How the real one differs: it calls cuDNN, which may first measure its algorithms
 (`torch.backends.cudnn.benchmark`); some of those add with atomics, in any order, unless
 `use_deterministic_algorithms` is set.
 """
@@ -52,10 +54,15 @@ def convolution(
     transposed: bool,
     groups: int,
 ) -> None:
+    """Fills `result` with the convolution of `input` and `weight`, or the transposed one.
+
+    Raises NoKernel for dtypes without a kernel, which the CPU then computes.
+    """
     if not has_kernel(input.dtype):
         raise NoKernel
     if not input.shape[1]:
         return
+    # `windows` takes (image, y): of a transposed convolution the result is the image
     if transposed:
         fill_image(
             result, weight, input, bias, windows(result, input, weight, *how, groups), groups
@@ -75,11 +82,13 @@ def convolution_backward(
     transposed: bool,
     groups: int,
 ) -> None:
+    """Fills `results`, the gradients of input, weight and bias; None for one that is not needed."""
     if not has_kernel(input.dtype):
         raise NoKernel
     grad_input, grad_weight, grad_bias = results
     x, y = (grad_output, input) if transposed else (input, grad_output)
     given = windows(x, y, weight, *how, groups)
+    # the gradient of the input has the input's geometry, but strides of its own
     if grad_input is not None and transposed:
         fill_output(
             grad_input, weight, grad_output, None, given._replace(y=grad_input.stride()), groups
@@ -117,7 +126,9 @@ def windows(
 def fill_output(
     y: Tensor, w: Tensor, x: Tensor, bias: Tensor | None, how: Windows, groups: int
 ) -> None:
-    """y = the convolution of x with w, plus the bias of each channel."""
+    """y = the convolution of x with w, plus the bias of each channel. In each group (outputs,
+    channels * taps) @ (channels * taps, images * places).
+    """
     m, n, k = how.outputs, y.shape[0] * prod(how.places), how.channels * how.taps
     _multiply(FORWARD, y, w.contiguous(), x, bias, groups, m, n, k, how)
 
@@ -125,16 +136,17 @@ def fill_output(
 def fill_image(
     x: Tensor, w: Tensor, y: Tensor, bias: Tensor | None, how: Windows, groups: int
 ) -> None:
-    """x = what the image gets back from y: the transposed convolution, plus the bias of each
-    channel.
+    """x = the transposed convolution of y with w, plus the bias of each channel. In each group
+    (channels, outputs * taps) @ (outputs * taps, images * pixels).
     """
     m, n, k = how.channels, x.shape[0] * prod(how.sizes), how.outputs * how.taps
     _multiply(INPUT, x, w.contiguous(), y, bias, groups, m, n, k, how)
 
 
 def fill_weight(w: Any, y: Any, x: Any, how: Windows, groups: int) -> None:
-    """w = the sum over all windows of their elements times y at their places. A long sum is cut,
-    and its parts added.
+    """w = the sum over all windows of their elements times y at their places. In each group
+    (outputs, images * places) @ (images * places, channels * taps). A long sum is cut into parts,
+    which are added at the end (split-k).
     """
     m, n, k = how.outputs, how.channels * how.taps, y.shape[0] * prod(how.places)
     T = w.dtype.np.type
@@ -153,10 +165,10 @@ def fill_weight(w: Any, y: Any, x: Any, how: Windows, groups: int) -> None:
 
 
 def parts_of(m: int, n: int, k: int, groups: int, shortest: int = 256) -> int:
-    """In how many parts to cut a sum of k products so that every multiprocessor has a block, none
-    shorter than `shortest`.
+    """The number of parts to cut a sum of k products into, so that every multiprocessor has a block
+    but no part is shorter than `shortest`.
     """
-    if backend.driver().simulated:
+    if backend.driver().simulated:  # has no multiprocessors to keep busy
         return 1
     processors = backend.driver().properties(backend.current_device()).multi_processor_count
     blocks = prod(MEDIUM.grid(m, n, groups))
@@ -164,6 +176,7 @@ def parts_of(m: int, n: int, k: int, groups: int, shortest: int = 256) -> int:
 
 
 def has_kernel(d: dt.dtype) -> bool:
+    """Whether there is a kernel for the dtype: all but complex numbers and bool."""
     return not d.is_complex and d is not dt.bool_
 
 
@@ -180,13 +193,17 @@ def _multiply(
     how: Windows,
     parts: int = 1,
 ) -> None:
-    """Launch one of the three products, on tiles if a group has enough rows to fill them."""
+    """Launches the product c = a @ b of FORWARD, INPUT or WEIGHT, (m, k) @ (k, n) in each group: on
+    tiles if a group has enough rows to fill them.
+    """
     if not c.numel():
         return
     T, acc = c.dtype.np.type, acc_type(c.dtype)
+    # without a bias any array will do: with beta 0 it is not read
     arrays = flat(c), flat(a), flat(b), flat(c if bias is None else bias.contiguous())
+    # the largest number that the kernel divides: it decides whether 32 bits are enough
     largest = max(n, k, groups * m, sum(map(max, (how.sizes, how.padding, how.stride))))
-    scaling = acc(1), acc(0 if bias is None else 1)
+    scaling = acc(1), acc(0 if bias is None else 1)  # alpha, beta
     if parts == 1 and (groups > LAST_BLOCK or not is_tiled(m)):
         launch_1d(
             counted(direct(which, T), largest),
@@ -209,18 +226,20 @@ def _multiply(
 
 
 def is_tiled(m: int) -> bool:
-    """Whether a product of `m` rows is worth tiles. The simulator runs one thread after the other:
-    there they only cost.
+    """Whether a product of `m` rows is faster on tiles. The simulator runs one thread after the
+    other, so there they are only slower.
     """
-    told = forced()
-    return told == "blocked" if told else m >= 8 and not backend.driver().simulated
+    form = forced()
+    return form == "blocked" if form else m >= 8 and not backend.driver().simulated
 
 
 @cache
 def functions(which: str, T: type) -> dict[str, Any]:
-    """What the product `which` reads and writes."""
+    """The device functions with which `gemm` reads and writes for the product `which`."""
     acc = acc_type(dtype_of(T))
     element = kernels.window_element.bind(ACC=acc)
+    # the weight is always a matrix in memory; windows are one of the two factors, or in INPUT the
+    # elements of y whose windows cover a pixel
     if which == FORWARD:
         store = kernels.store_output.bind(T=T, ACC=acc)
         return {
@@ -254,6 +273,7 @@ def functions(which: str, T: type) -> dict[str, Any]:
 
 @cache
 def direct(which: str, T: type) -> Kernel:
+    """The kernel for the product `which` without tiles."""
     acc, parts = acc_type(dtype_of(T)), functions(which, T)
     return (
         kernels.gathered.bind(ACC=acc, STORE=parts["STORE"])
@@ -264,11 +284,14 @@ def direct(which: str, T: type) -> Kernel:
 
 @cache
 def tiles(which: str, T: type, cut: Blocking) -> Kernel:
+    """The `gemm` for the product `which`, with the blocking `cut`."""
+    # a's neighbours lie along k in all three; b's only for the weight, whose k counts windows
     return cut.bind(acc_type(dtype_of(T)), True, which == WEIGHT, **functions(which, T))
 
 
 @cache
 def depthwise_gradient(T: type) -> Kernel:
+    """The kernel for the gradient of a depthwise convolution's weight."""
     acc = acc_type(dtype_of(T))
     return depthwise.weight_gradient.bind(
         T=T, ACC=acc, OUTPUT_ELEMENT=kernels.output_element,

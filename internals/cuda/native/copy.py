@@ -1,11 +1,12 @@
 """Copies to, from and on the device (`aten/src/ATen/native/cuda/Copy.cu`).
 
-Three things can be in the way of a copy of bytes: the two sides may lie in memory in different
-orders, have different dtypes, or be on different devices. Layout and dtype are changed by a kernel,
-on the device; what crosses the bus are runs of bytes. A copy between host and device is
-asynchronous when the caller says `non_blocking` and the host's memory is pinned: then it returns at
-once, and the stream keeps the host memory from being reused (`record_event` of the pinned
-allocator). Otherwise it waits.
+The two sides of a copy may lie in memory in different orders, have different dtypes, or be on
+different devices. A kernel changes layout and dtype, on one device; only runs of bytes cross the
+bus between devices.
+
+A copy between host and device is asynchronous if the caller asks for `non_blocking` and the host's
+memory is pinned. Then it returns at once, and an event on the stream keeps the host memory from
+being reused too early (`record_event` of the pinned allocator). Otherwise it waits.
 
 How the real one differs: copies between two GPUs may need peer access to be enabled.
 """
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 
 
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
-    """Write the elements of `src` into `self`; at least one of the two is on the device. Errors as
-    on the CPU.
+    """Writes the elements of `src`, broadcast, into `self`; at least one of the two is on the
+    device. It raises the same errors as on the CPU.
     """
     if self is src:
         return self
@@ -67,7 +68,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
 
 
 def clone(self: Tensor, memory_format: memory_format | None = None) -> Any:
-    """The same values in memory of their own."""
+    """A copy of `self` in new memory."""
     g = self._geometry
     return copy_(
         empty(geometry(g.sizes, strides_like(self, memory_format), g.dtype, g.device)), self
@@ -75,7 +76,7 @@ def clone(self: Tensor, memory_format: memory_format | None = None) -> Any:
 
 
 def fill__Tensor(self: Tensor, value: Tensor) -> Any:
-    """The one element of a 0-d tensor everywhere."""
+    """Writes the element of the 0-d tensor `value` everywhere in `self`."""
     if value.dim():
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} "
@@ -90,6 +91,9 @@ def fill__Tensor(self: Tensor, value: Tensor) -> Any:
 
 
 def zero_(self: Any) -> Any:
+    """Sets all elements to 0. In every dtype, 0 consists of zero bytes: if there are no gaps, they
+    are set without a kernel.
+    """
     if self.is_contiguous() and self.numel():
         index = self.device.index
         backend.driver().memset(
@@ -101,14 +105,14 @@ def zero_(self: Any) -> Any:
 
 
 def _local_scalar_dense(self: Tensor) -> Any:
-    """The only element as a Python number. The host waits for everything the stream has still to
-    do.
+    """The only element as a Python number (`item`). The host waits for all work that is queued on
+    the stream.
     """
     return copying._local_scalar_dense(ops._to_copy(self, None, None, CPU, None, False, None))
 
 
 def equal(self: Tensor, other: Tensor) -> bool:
-    """Whether both have the same shape and equal elements."""
+    """Whether both have the same shape and equal elements. They are compared on the CPU."""
     if self.device is not other.device:
         raise RuntimeError(
             f"Cannot compare two tensors on different devices. Got: {self.device} and "
@@ -119,7 +123,9 @@ def equal(self: Tensor, other: Tensor) -> bool:
 
 
 def _on_device(target: Any, source: Tensor) -> None:
-    """Both sides on one device: a kernel converts and reorders as it goes."""
+    """A copy with both sides on one device: bytes if dtype and order agree, else a kernel that
+    converts and reorders.
+    """
     if target.dtype is source.dtype and _same_order(target, source):
         index = target.device.index
         stream = backend.current_stream(index)
@@ -140,8 +146,9 @@ def _on_device(target: Any, source: Tensor) -> None:
 
 
 def _between(target: Tensor, source: Tensor, non_blocking: bool) -> None:
-    """Across the bus go bytes: whatever else differs is settled on the side of the source before,
-    or of the target after.
+    """A copy between two devices. Only bytes are sent: a copy on the source's side first brings the
+    elements into the target's dtype and order. If the target has gaps, the bytes arrive in a dense
+    tensor on its device first.
     """
     g = target._geometry
     if (
@@ -163,7 +170,7 @@ def _between(target: Tensor, source: Tensor, non_blocking: bool) -> None:
 
 
 def _copy_bytes(target: Tensor, source: Tensor, non_blocking: bool) -> None:
-    """The bytes of a dense tensor across the bus."""
+    """Sends the bytes of a dense tensor to another device."""
     nbytes = target._geometry.nbytes
     copy_run(
         target._storage,
@@ -178,8 +185,8 @@ def _copy_bytes(target: Tensor, source: Tensor, non_blocking: bool) -> None:
 def copy_run(
     target: Storage, to: int, source: Storage, since: int, nbytes: int, non_blocking: bool
 ) -> None:
-    """`nbytes` bytes from the address `since` in `source` to the address `to` in `target`, on the
-    device's current stream.
+    """Copies `nbytes` bytes from the address `since` in `source` to the address `to` in `target`,
+    on the current stream of the device (of the source's, between two devices).
     """
     driver = backend.driver()
     where = target.device if source.device is CPU else source.device
@@ -187,8 +194,8 @@ def copy_run(
     index = where.index or 0
     stream = backend.current_stream(index)
     if kind == "d2d" and target.device is not source.device:
-        # The target may still be in use over there; and nothing over there may use it before it has
-        # arrived.
+        # The copy waits for what the target's stream does now, which may still use the memory; and
+        # that stream waits for the copy before it does anything more.
         there = target.device.index or 0
         other = backend.current_stream(there)
         driver.stream_wait_event(index, stream, driver.record_event(there, other))
@@ -210,7 +217,7 @@ def copy_run(
 
 
 def fill(target: Tensor, value: Any) -> None:
-    """`value`, a number that the dtype holds, everywhere."""
+    """Writes `value`, a number that the dtype can hold, everywhere."""
     n = target.numel()
     if not n:
         return
@@ -228,7 +235,9 @@ def fill(target: Tensor, value: Any) -> None:
 
 
 def _complex_copy(target: Tensor, source: Tensor) -> None:
-    """No kernel here knows complex numbers: they are pairs of real ones."""
+    """A copy with complex numbers on one side or both. No kernel here knows them, so they are
+    copied as pairs of real ones.
+    """
     if target.dtype.is_complex and source.dtype.is_complex:
         _on_device(real_parts(target), real_parts(source.expand(target.shape)))
     elif target.dtype.is_complex:
@@ -242,7 +251,7 @@ def _complex_copy(target: Tensor, source: Tensor) -> None:
 
 
 def real_parts(t: Tensor) -> Any:
-    """A complex tensor as a real one, with a last dimension of real and imaginary part."""
+    """A complex tensor as a view of real numbers, (*shape, 2): real and imaginary part."""
     g = t._geometry
     strides = (*[2 * s for s in g.strides], 1)
     return make(
@@ -251,8 +260,9 @@ def real_parts(t: Tensor) -> Any:
 
 
 def walk(target: Tensor, *sources: Any) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The fewest dimensions in which all can be walked together, and each operand's strides for
-    them, in elements.
+    """The fewest dimensions in which all operands can be walked together: their sizes, and each
+    operand's strides in elements. Neighbouring dimensions that lie one behind the other in all
+    operands are merged into one.
     """
     shape = tuple(target.shape)
     rows = [broadcast_strides(t.shape, t.stride(), shape) for t in (target, *sources)]
@@ -261,8 +271,8 @@ def walk(target: Tensor, *sources: Any) -> tuple[tuple[int, ...], list[tuple[int
 
 
 def _same_order(a: Tensor, b: Tensor) -> bool:
-    """Whether the two have one shape and lie in memory alike, without gaps: then a run of bytes is
-    all there is to copy.
+    """Whether the two have the same shape and strides, without gaps: then one run of bytes can be
+    copied.
     """
     g, h = a._geometry, b._geometry
     if g.sizes != h.sizes:

@@ -1,11 +1,11 @@
 """`native_dropout`: dropout and its mask by one kernel (`aten/src/ATen/native/cuda/Dropout.cu`).
 
-`dropout` of a tensor of the GPU comes here, when there is something to drop. For float32 the
-numbers are those of PyTorch on a real GPU: which element gets which depends on how many a thread
-can load at once.
+`dropout` of a tensor on the GPU calls it in training, if p is neither 0 nor 1. For float32 the
+random numbers are those of PyTorch on a real GPU: which element gets which depends on how many
+elements a thread loads at once.
 
-How the real one differs: eight elements of float16 are loaded at once on newer GPUs, and get other
-numbers.
+How the real one differs: newer GPUs load eight elements of float16 at once, which therefore get
+other numbers.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from .random import execution_blocks
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
-AT_ONCE = 4
+AT_ONCE = 4  # elements that a thread takes for one call of the generator
 
 
 def dropout(results: tuple[Any, Any], input: Tensor, p: float, train: bool | None) -> None:
-    """`input` with each element zeroed with probability `p` and the others scaled up, and where it
-    was kept.
+    """Fills `results`: `input` with each element zeroed with probability `p` and the others scaled
+    up by 1 / (1 - p), and the mask (bool), true where an element was kept.
     """
     (out, mask), g = results, input._geometry
-    if train is False or p == 1:
+    if train is False or p == 1:  # all are kept, or none
         fill(mask, train is False)
         copy_(out, input if train is False else mask)
         return
@@ -45,6 +45,7 @@ def dropout(results: tuple[Any, Any], input: Tensor, p: float, train: bool | Non
     source, n = _dense(input), g.numel
     blocks = execution_blocks(n, g.device)
     step = THREADS * blocks
+    # the generator moves on by as many numbers as the busiest thread uses
     seed, position = generator_for(None, g.device).philox_state(
         ((n - 1) // (step * AT_ONCE) + 1) * AT_ONCE
     )
@@ -52,12 +53,15 @@ def dropout(results: tuple[Any, Any], input: Tensor, p: float, train: bool | Non
     keep, scale = compute(1 - p), compute(1 / compute(1 - p))
     arrays = (flat(out), flat(mask), flat(source))
     kernel = kernels.dropout.bind(T=g.dtype.np.type, C=compute)
+    # PyTorch loads several elements at once only from a dense input
     elements = together(n if source is input else 1, step)
     kernel[blocks, threads_for(n)](*arrays, n, seed, position, step, *elements, keep, scale)
 
 
 def together(n: int, step: int) -> tuple[int, int, int, int]:
-    """How many neighbours a thread takes, and how far its four elements lie from the first."""
+    """(width, second, third, fourth): how many neighbours a thread takes, and how far its other
+    three elements lie from the first.
+    """
     if n % 4 == 0:
         return 4, 1, 2, 3
     return (2, 1, 2 * step, 2 * step + 1) if n % 2 == 0 else (1, step, 2 * step, 3 * step)
@@ -78,6 +82,6 @@ def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> 
 
 
 def _dense(t: Tensor) -> Any:
-    """`t`, or a copy of it, with its elements in the order of a new tensor that is like it."""
+    """`t`, or a copy without gaps, with its elements in the order of `torch.empty_like(t)`."""
     g = t._geometry
     return t if is_non_overlapping_and_dense(g.sizes, g.strides) else clone(t)

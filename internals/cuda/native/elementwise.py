@@ -1,19 +1,19 @@
-"""Elementwise operators on the device: `TensorIterator` decides, and this launches
+"""Launches elementwise kernels with the dtypes and shapes that `TensorIterator` has decided on
 (`aten/src/ATen/native/cuda/Loops.cuh`).
 
-On the CPU a `TensorIterator` calls the loop it is given, `np.add` say. Here `functors.py` says
-which function of the device that is, and one of the kernels of `kernels/elementwise.py` walks over
-memory with it. What is left to settle is how the operands get there: tensors come first; Python
-numbers and 0-d tensors of the CPU become arguments of the launch, as do the numbers that
-`functools.partial` gave the loop. All this depends on the decisions alone. So it is settled once
-for each of them, in a `_Plan`, and a call needs no more than addresses and numbers.
+On the CPU a `TensorIterator` calls the loop it is given, for example `np.add`. Here `functors.py`
+finds the device function for that loop, and a kernel of `kernels/elementwise.py` walks over memory
+with it. Operands reach the kernel in two ways. Tensors are read from memory; Python numbers, 0-d
+tensors on the CPU and the numbers that `functools.partial` gave the loop become arguments of the
+launch. All this depends only on the iterator's decisions. So it is worked out once for each set of
+them, in a `_Plan`, and a call needs only addresses and numbers.
 
 Complex numbers have no kernels: their loops run on the CPU, on copies, which counts as a fallback.
 
 How the real one differs: `gpu_kernel` is a template, instantiated for each operation and dtype when
-PyTorch is built, complex ones included. An integer divided by zero is 0 here, and whatever the
-hardware makes of it there: an error on neither. A dtype that an operator has no kernel for is
-refused in the words of the CPU, "abs_cpu" where PyTorch says "abs_cuda".
+PyTorch is built, complex ones included. An integer divided by zero is 0 here, and there depends on
+the hardware; it is an error on neither. If an operator has no kernel for a dtype, the error has the
+words of the CPU: "abs_cpu" where PyTorch says "abs_cuda".
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ KERNELS = (kernels.unary, kernels.binary, kernels.ternary)
 
 
 def run_loop(iterator: TensorIterator, decisions: Decisions, loop: Callable[..., Any]) -> None:
-    """Fill the output of `iterator` with what `loop` would give. Raises NotImplementedError for a
+    """Fills the output of `iterator` with the results of `loop`. Raises NotImplementedError for a
     loop without a kernel.
     """
     entry = of_loop(loop)
@@ -66,11 +66,11 @@ def run_loop(iterator: TensorIterator, decisions: Decisions, loop: Callable[...,
 
 
 class _Plan(NamedTuple):
-    """How a loop runs for operands of certain geometries.
+    """A launch prepared for operands of certain geometries.
 
-    `kernel` has its grid and block already, and its sizes and strides. `elements` and `numbers` say
-    which of the inputs the threads read from memory and which come with the launch, and the dtype
-    that each is converted to; `own` names the numbers of the loop itself.
+    `kernel` already has its grid and block, sizes and strides. `elements` are the inputs that the
+    threads read from memory, `numbers` those that are arguments of the launch: (position, dtype to
+    convert to). `own` names the numbers of the loop itself.
     """
 
     kernel: Repeated
@@ -80,12 +80,14 @@ class _Plan(NamedTuple):
     compute: dtype
 
     def launch(self, output: Tensor, inputs: Sequence[float | Tensor], own: dict[str, Any]) -> None:
+        """Launches the kernel; `own` are the keyword arguments of the loop."""
         where = output._geometry.device
         tensors = [output, *[_on_device(inputs[i], d, where) for i, d in self.elements]]
         given = self._given(inputs, own) if self.numbers or self.own else (0,)
         backend.driver().launch_again(self.kernel, tensors, given)
 
     def _given(self, inputs: Sequence[Scalar | Tensor], own: dict[str, Any]) -> tuple[Any, ...]:
+        """The numbers of the launch, in the order in which `call` names them."""
         values = [(inputs[i], d) for i, d in self.numbers] + [
             (own[name], self.compute) for name in self.own
         ]
@@ -93,14 +95,16 @@ class _Plan(NamedTuple):
 
 
 def _plan(iterator: TensorIterator, decisions: Decisions, op: DeviceFunction) -> _Plan:
+    """The plan for the operands of `iterator`: kernel, grid, and the way each operand goes."""
     output, inputs, targets = iterator.output, iterator.inputs, decisions.targets
+    # parameters of `op` behind the operands are the loop's own numbers, such as `alpha`
     code = op.function.__code__
     own = code.co_varnames[len(inputs) : code.co_argcount]
     elements = [
         i for i, x in enumerate(inputs) if isinstance(x, TensorImpl) and x.device is not CPU
     ]
     call = _call(len(inputs), elements, len(own))
-    if call not in kernels.CALLS:  # a rare mixture: the numbers become elements, too
+    if call not in kernels.CALLS:  # a rare mixture: the numbers become tensors, too
         elements = list(range(len(inputs)))
         call = _call(len(inputs), elements, len(own))
     operands = [_on_device(inputs[i], targets[i], output.device) for i in elements]
@@ -137,8 +141,8 @@ def instance(
 ) -> Kernel:
     """The kernel for `op`, with every template parameter filled in.
 
-    `common` is the dtype to compute in, `result` that of what comes out, `out` that of the output
-    in memory; each element is read as one of `dtypes` and converted to one of `targets`.
+    `common` is the dtype to compute in, `result` that of the operation's result, `out` that of the
+    output in memory. Operand i has dtypes[i] in memory and is converted to targets[i].
     """
     names: dict[str, Any] = {
         "op": op,
@@ -148,17 +152,18 @@ def instance(
         "R": result.np.type,
         "WORK": _elements_under_way(out, *dtypes),
     }
-    for convert, kept, d, target in zip("ABC", "XYZ", dtypes, targets):
-        names[kept] = opmath_type(target)
+    for convert, register, d, target in zip("ABC", "XYZ", dtypes, targets):
+        names[register] = opmath_type(target)
+        # float16 is computed in float32, but an operand must first lose what half cannot hold
         through_half = target is dt.float16 and d is not dt.float16
-        names[convert] = kernels.half_to_single if through_half else names[kept]
+        names[convert] = kernels.half_to_single if through_half else names[register]
     bound: Kernel = KERNELS[len(dtypes) - 1].bind(**names)
     return counted(bound, numel)
 
 
 def _call(inputs: int, elements: list[int], own: int) -> str:
     """The key of `kernels.CALLS`: a letter for each element and a digit for each number, in the
-    order of the loop's operands.
+    order of the loop's operands, then its own numbers: "ab1" for `add(t, u, alpha=2)`.
     """
     letters, digits = iter("abcdef"), iter("123456789")
     kinds = [letters if i in elements else digits for i in range(inputs)] + [digits] * own
@@ -166,14 +171,14 @@ def _call(inputs: int, elements: list[int], own: int) -> str:
 
 
 def _on_device(x: Any, d: dtype, where: device) -> Any:
-    """`x` as a tensor on `where`: a number becomes one of a single element."""
+    """`x` as a tensor on `where`: a number becomes a 0-d tensor of dtype `d`."""
     if isinstance(x, TensorImpl) and x._geometry.device is where:
         return x
     return ops.fill__Scalar(empty(geometry((), (), d, where)), _value(x))
 
 
 def _value(x: Scalar | Tensor) -> Any:
-    """A number as Python has it, also from a 0-d tensor on the CPU."""
+    """A number as a Python number, also from a 0-d tensor on the CPU."""
     return (
         array(x).item()
         if isinstance(x, TensorImpl)
@@ -184,17 +189,19 @@ def _value(x: Scalar | Tensor) -> Any:
 
 
 def _single(value: Any) -> Any:
+    """A half as a float32, in which the kernel computes; other numbers as they are."""
     return np.float32(value) if value.dtype == np.float16 else value
 
 
 def _elements_under_way(*dtypes: dtype) -> int:
-    """So many elements for a thread that there are 16 bytes of the widest: the narrower they are,
-    the more keep memory busy.
+    """The number of elements that a thread has under way: 16 bytes of the widest dtype, but at
+    least 4. The narrower they are, the more are needed to keep memory busy.
     """
     return max(4, 16 // max(d.itemsize for d in dtypes))
 
 
 def _complex(iterator: TensorIterator, decisions: Decisions) -> bool:
+    """Whether any dtype is complex: of an operand, of the computation or of the result."""
     dtypes = (
         decisions.common_dtype,
         decisions.result_dtype,
@@ -205,7 +212,9 @@ def _complex(iterator: TensorIterator, decisions: Decisions) -> bool:
 
 
 def _on_cpu(iterator: TensorIterator, decisions: Decisions, loop: Callable[..., Any]) -> None:
-    """The numpy loop, on copies of its operands; what it gives is copied to the device."""
+    """Runs the numpy loop on the CPU, on copies of its operands, and copies its result to the
+    device.
+    """
     fallback.count_loop(f"{name_of(loop)} of {decisions.common_dtype.name}")
     output = iterator.output
     operands = []

@@ -1,7 +1,7 @@
 """Embedding: rows of a table, looked up by index (`aten/src/ATen/native/cuda/Embedding.cu`).
 
-Looking up is `index_select`. Its gradient adds rows with atomics: in float32 where the table is of
-float16.
+The look-up is a `gather` along the rows. Its gradient adds rows with atomics: for a table of
+float16 in float32, see `accumulating.py`.
 
 How the real one differs: see `kernels/embedding.py`.
 """
@@ -27,10 +27,13 @@ if TYPE_CHECKING:
 
 
 def embedding(out: Tensor, weight: Tensor, indices: Tensor) -> None:
+    """out (*indices.shape, width) = the rows of weight (rows, width) that `indices` name."""
     rows, width = weight.shape
     index = _in_a_row(indices)
     n, sizes = out.numel(), (indices.numel(), width)
     step, column = weight.stride()
+    # (look-up, column): of `out`; of `weight`, whose rows the index chooses; of `index`, which is
+    # the same for all columns
     strides = ((width, 1), (0, column), (1, 0))
     launch_1d(
         gathering.gather, n, flat(out), flat(weight), flat(index), n, sizes, *strides, rows, step
@@ -40,7 +43,9 @@ def embedding(out: Tensor, weight: Tensor, indices: Tensor) -> None:
 def dense_backward(
     result: Tensor, grad_output: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool
 ) -> None:
-    """For each row of the table, the sum of the gradients of the places it was copied to."""
+    """result (rows, width) = for each row of the table, the sum of the gradients of its look-ups,
+    or their mean if `scale_grad_by_freq`.
+    """
     (num_weights, width), count = result.shape, indices.numel()
     index, grad = _in_a_row(indices), _in_a_row(grad_output)
     zero_(result)
@@ -59,9 +64,11 @@ def dense_backward(
 
 
 def renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
-    """Shorten the rows of `self` that `indices` names."""
+    """Scales the rows of `self` that `indices` names down to the norm `max_norm`, if theirs is
+    larger, in place.
+    """
     if self.dtype.category != dt.FLOATING or not norm_type > 0:
-        # what is no norm, the CPU may count
+        # orders up to 0 are not norms: left to the CPU
         raise NoKernel
     rows, width = self.shape
     marks = zero_(empty_contiguous((rows,), dt.uint8, self.device))
@@ -83,4 +90,5 @@ def renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) ->
 
 
 def _in_a_row(t: Tensor) -> Any:
+    """`t`, or a contiguous copy: the kernels count elements in index order."""
     return t if t.is_contiguous() else clone(t, contiguous_format)

@@ -1,11 +1,9 @@
-"""The largest and smallest elements, and where they are, on the device
-(`native/cuda/ReduceMaxValuesKernel.cu`).
+"""`amax`, `max`, `argmax` and the same for the smallest, on the device
+(`aten/src/ATen/native/cuda/ReduceMaxValuesKernel.cu`).
 
-Values alone need one number for an accumulator; with positions it is a pair, and among equals the
-lower position wins, in whatever order the threads come together. NaN counts as larger and as
-smaller than everything.
-
-How the real one differs: in nothing that matters.
+Values alone need one number for an accumulator. With positions it is a pair, and of equal values
+the one at the lower position wins, so that the order in which threads combine does not matter. NaN
+wins over every number, in both directions.
 """
 
 from __future__ import annotations
@@ -27,21 +25,24 @@ from .reducing import Recipe, Reduction, number, reduce
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
-# by: is it floating
+# by whether the dtype is floating; integers are compared in int64. The last argument is the
+# accumulator of no elements
 LARGEST = {True: Recipe(f.itself, maximum, -np.inf), False: Recipe(f.itself, maximum, -(2**63))}
 SMALLEST = {True: Recipe(f.itself, minimum, np.inf), False: Recipe(f.itself, minimum, 2**63 - 1)}
 
 
 def amax(result: Tensor, self: Tensor, dims: Sequence[int]) -> None:
+    """result = the largest elements over `dims`, without positions."""
     reduce(_values(LARGEST, self.dtype), self, dims, (result,))
 
 
 def amin(result: Tensor, self: Tensor, dims: Sequence[int]) -> None:
+    """result = the smallest elements over `dims`, without positions."""
     reduce(_values(SMALLEST, self.dtype), self, dims, (result,))
 
 
 def _with_places(largest: bool, results: Any, self: Tensor, dims: Sequence[int]) -> None:
-    """Fill `results`: values and positions, or positions alone."""
+    """Fills `results`: (values, positions), or one tensor of positions (int64)."""
     pair = isinstance(results, tuple)
     reduction = _places(largest, acc_type(self.dtype), scalar_type(self.dtype) if pair else None)
     reduce(reduction, self, dims, results if pair else (results,), ordered=True)
@@ -52,13 +53,14 @@ min = argmin = partial(_with_places, False)
 
 
 def _values(recipe: Any, d: dt.dtype) -> Reduction:
+    """The extreme of a dtype without its position."""
     T = acc_type(d)
     return number(recipe[d.is_floating_point], T, T, scalar_type(d))
 
 
 @cache
 def _places(largest: bool, T: type, OUT: type) -> Reduction:
-    """The extreme with its position; without OUT only the latter is written."""
+    """The extreme with its position. If OUT is None, only the position is written."""
     worst = (
         (-np.inf if largest else np.inf)
         if np.issubdtype(T, np.floating)

@@ -1,14 +1,16 @@
 """Reading and writing by index tensors and masks (`aten/src/ATen/native/cuda/IndexKernel.cu`,
 `Indexing.cu`).
 
-What is indexed is decided by `AdvancedIndex`; what comes of it is `offsets`: how far each
-combination of indices leads into a tensor. An index out of range is found by the kernel, not by the
-host: it ends in "device-side assert triggered", when somebody next waits for the device. Where two
-indices are the same, `index_put_` leaves one of the values there, any of them; with `accumulate` it
-adds all, with atomics: sums of floats may differ in the last digits from run to run.
+`AdvancedIndex` decides which dimensions are indexed, and by what. From that follow the `offsets`:
+how far each combination of indices leads into a tensor. The kernel, not the host, detects an index
+out of range: you get "device-side assert triggered" at the next call that waits for the device.
 
-How the real one differs: with `accumulate=True` it sorts the indices first and gives each place to
-one warp, so that the result is the same every time, and slower.
+If two indices are the same, `index_put_` leaves one of the values there; which one is left to
+chance. With `accumulate` it adds all of them, with atomics: sums of floats may differ in the last
+digits from run to run.
+
+How the real one differs: with `accumulate=True` it sorts the indices first and gives each position
+to one warp, so that the result is the same every time, and slower.
 """
 
 from __future__ import annotations
@@ -38,12 +40,14 @@ Walk = tuple[tuple[int, ...], list[tuple[int, ...]]]
 
 
 def index(out: Any, wanted: AdvancedIndex) -> None:
-    """`wanted.source[indices]`."""
+    """out = wanted.source[indices]."""
     _walked(kernels.read, wanted, wanted.source, out, reads=True)
 
 
 def put(self: Tensor, wanted: AdvancedIndex, values: Tensor, accumulate: bool) -> None:
-    """`self[indices] = values`, or `+=`, which counts repeated indices as often as they occur."""
+    """`self[indices] = values`, or with `accumulate` `+=`, which adds once for each occurrence of
+    an index.
+    """
     if accumulate and self.is_complex():
         raise NoKernel
     if accumulate:
@@ -53,12 +57,15 @@ def put(self: Tensor, wanted: AdvancedIndex, values: Tensor, accumulate: bool) -
 
 
 def fill_masked(self: Tensor, first: int, mask: Tensor, value: Tensor) -> None:
-    """One value where a mask says so: an elementwise operation, for which nobody has to count."""
+    """`self[mask] = value`, with the mask over the dimensions from `first` on. With a single value
+    this is elementwise: the true elements need not be counted, so the host does not wait.
+    """
     mask = (
         ops._to_copy(mask, None, None, self.device, None, False, None)
         if mask.device is not self.device
         else mask
     )
+    # the mask is broadcast over the dimensions before `first` and over those behind it
     trailing = (1,) * (self.dim() - first - mask.dim())
     lifted = ops.view(mask.contiguous(), (*mask.shape, *trailing))
     if value.dtype is self.dtype:
@@ -70,7 +77,9 @@ def fill_masked(self: Tensor, first: int, mask: Tensor, value: Tensor) -> None:
 def _walked(
     kernel: Kernel, wanted: AdvancedIndex, target: Tensor, other: Tensor, reads: bool = False
 ) -> None:
-    """Run `kernel` over all that is `wanted` of `target`, and the elements of `other`."""
+    """Runs `kernel` over the indexed elements of `target` and the elements of `other`, which is the
+    first argument of a kernel that reads.
+    """
     n = prod(wanted.shape)
     if not n:
         return
@@ -82,8 +91,8 @@ def _walked(
 
 
 def offsets(wanted: AdvancedIndex, target: Tensor) -> Any:
-    """How far into `target`, which has the sizes of the source, each combination of indices leads:
-    shape `index_shape`.
+    """The offset in `target`, which has the sizes of the source, that each combination of indices
+    adds, in elements: int64 of shape `index_shape`.
     """
     table = ops.zero_(empty_contiguous(wanted.index_shape, dt.int64, target.device))
     n, sizes = table.numel(), tuple(wanted.index_shape) or (1,)
@@ -95,10 +104,12 @@ def offsets(wanted: AdvancedIndex, target: Tensor) -> Any:
 
 
 def walk(wanted: AdvancedIndex, target: Tensor, other: Tensor) -> Walk:
-    """The fewest dimensions for walking the result: strides of `target`, which is indexed, of
-    `other`, and of `offsets`.
+    """The fewest dimensions in which the result can be walked: their sizes, and the strides of
+    `target`, which is indexed, of `other` and of `offsets`.
     """
     rest = [s for d, s in enumerate(target.stride()) if d not in wanted.dims]
+    # the result is (*before, *index_shape, *after): the target moves along the outer two, the table
+    # of offsets along the middle
     before, after = rest[: wanted.place], rest[wanted.place :]
     own = (*before, *(0,) * len(wanted.index_shape), *after)
     table = (*(0,) * len(before), *contiguous_strides(wanted.index_shape), *(0,) * len(after))

@@ -1,8 +1,8 @@
 """Products of matrices and vectors on the device (`aten/src/ATen/native/cuda/Blas.cpp`).
 
-All of them are `beta * self + alpha * (a @ b)` in some shape; the work is `matmul.multiply`.
-`addbmm` sums over the batch: with the batch as an outer inner dimension it is one product, of two
-longer matrices.
+All of them are `beta * self + alpha * (a @ b)` in some shape, computed by `matmul.multiply`.
+`addbmm` sums over the batch: as that is one more dimension to sum over, it is a single product of
+two longer matrices.
 
 How the real one differs: `addmm` with a row as addend becomes cuBLASLt's product with a fused bias;
 half precision uses tensor cores.
@@ -28,6 +28,7 @@ def product(result: Tensor, a: Tensor, b: Tensor) -> None:
 
 
 def dot(result: Tensor, self: Tensor, tensor: Tensor) -> None:
+    """result = the product of two vectors, 0-d."""
     if self.dtype.is_complex:
         raise NoKernel
     matmul.dot(result, self, tensor)
@@ -36,13 +37,14 @@ def dot(result: Tensor, self: Tensor, tensor: Tensor) -> None:
 def scale_and_add(
     result: Tensor, addend: Tensor, a: Tensor, b: Tensor, beta: Scalar, alpha: Scalar
 ) -> None:
-    """result = beta * addend + alpha * (a @ b), or its sum over batches. With alpha 0 the factors
-    are not read, as in BLAS.
+    """result = beta * addend + alpha * (a @ b), or its sum over batches if the result has none.
+    With alpha 0 the factors are not read, as in BLAS.
     """
     if a.dim() > result.dim() == 2:
+        # (batch, n, k) as (n, batch * k), and (batch, k, m) as (batch * k, m)
         n, k = a.shape[1], a.shape[0] * a.shape[2]
         a, b = ops.reshape(ops.permute(a, [1, 0, 2]), [n, k]), ops.reshape(b, [k, b.shape[2]])
-    if alpha == 0:
+    if alpha == 0:  # with k = 0 the products are 0, whatever a and b hold
         a, b = a.narrow(-1, 0, 0), b.narrow(0 if b.dim() == 1 else -2, 0, 0)
     _fill(result, a, b, addend, alpha, beta)
 
@@ -50,8 +52,8 @@ def scale_and_add(
 def _fill(
     result: Tensor, a: Tensor, b: Tensor, addend: Tensor | None, alpha: Scalar, beta: Scalar
 ) -> None:
-    """The same. `result` may be the addend; where it shares memory in any other way, a new tensor
-    is filled first.
+    """The same for shapes that fit. `result` may be the addend. If it shares memory in any other
+    way, a new tensor is filled first: blocks would write what other blocks still have to read.
     """
     if a.dtype.is_complex:
         raise NoKernel
@@ -66,7 +68,7 @@ def _fill(
 
 
 def _overlaps(addend: Tensor | None, result: Tensor) -> bool:
-    """Whether they share memory without having each element at the same place."""
+    """Whether they share memory, unless each element lies at the same address in both."""
     if addend is None or addend._storage is not result._storage:
         return False
     same = (

@@ -1,14 +1,13 @@
-"""Which kernel multiplies two matrices, and how it is launched
+"""Chooses the kernel for a product of two matrices and launches it
 (`aten/src/ATen/native/cuda/Blas.cpp`, `cuda/CUDABlas.cpp`).
 
-Everything here is alpha * (a @ b) + beta * addend for batches of matrices that are only strides
-into memory. `choose` picks one of the three kernels by size; `using("tiled")`, or
-INTERNALS_CUDA_MATMUL=tiled, decides otherwise. The simulator runs one thread after the other, so
-that sharing gains nothing there: it takes the naive form, which takes the fewest steps, and every
-form in small tiles when asked.
+Everything here is alpha * (a @ b) + beta * addend for batches of matrices of any strides. `choose`
+picks one of the three kernels by size; `using("tiled")` or INTERNALS_CUDA_MATMUL=tiled overrides
+it. The simulator runs one thread after the other, so sharing loads gains nothing there: it uses the
+naive form, which has the fewest steps. If you ask for another form, it gets small tiles.
 
-How the real one differs: cuBLAS has a few hundred kernels and heuristics for choosing; integers are
-refused ("addmm_cuda" not implemented for 'Long').
+How the real one differs: cuBLAS has a few hundred kernels and heuristics for choosing; integers
+raise an error ("addmm_cuda" not implemented for 'Long').
 """
 
 from __future__ import annotations
@@ -40,37 +39,38 @@ if TYPE_CHECKING:
     from internals.core.scalar import Scalar
 
 FORMS = ("naive", "tiled", "blocked")
+# rows and columns of a block, depth of its tiles, rows and columns of a thread
 LARGE, MEDIUM, TINY = (
     Blocking(128, 128, 8, 8, 8),
     Blocking(64, 64, 8, 4, 4),
     Blocking(8, 8, 4, 4, 4),
 )
-LAST_BLOCK = 65535  # in y and z; x goes to 2**31 - 1
+LAST_BLOCK = 65535  # the most blocks along y or z of a grid; along x there may be 2**31 - 1
 
 _forced: str | None = None
 
 
 def choose(m: int, n: int, k: int) -> str:
-    """The kernel for (m, k) by (k, n): "naive", "tiled" or "blocked". Raises ValueError if told to
-    use one there is not.
+    """The kernel for (m, k) @ (k, n): "naive", "tiled" or "blocked". Raises ValueError if the
+    environment names another.
     """
-    told = forced()
-    if told:
-        return told
-    if backend.driver().simulated or min(m, n, k) < 8:
+    form = forced()
+    if form:
+        return form
+    if backend.driver().simulated or min(m, n, k) < 8:  # a tile would be mostly empty
         return "naive"
     return "tiled" if min(m, n) < 64 else "blocked"
 
 
 def forced() -> str:
     """The kernel that `using` or the environment asks for; "" if neither does."""
-    told = _forced or os.environ.get("INTERNALS_CUDA_MATMUL", "")
-    return _known(told) if told else ""
+    form = _forced or os.environ.get("INTERNALS_CUDA_MATMUL", "")
+    return _known(form) if form else ""
 
 
 @contextmanager
 def using(form: str) -> Iterator[None]:
-    """Within: all products of matrices by this kernel. Raises ValueError if there is no such
+    """A context in which all matrix products use this kernel. Raises ValueError if there is no such
     form.
     """
     global _forced
@@ -84,9 +84,9 @@ def using(form: str) -> Iterator[None]:
 def multiply(
     result: Any, a: Any, b: Any, addend: Any = None, alpha: Scalar = 1, beta: Scalar = 0
 ) -> None:
-    """result = alpha * (a @ b) + beta * addend, for three matrices or three batches of them.
+    """result = alpha * (a @ b) + beta * addend, for (m, k) @ (k, n) or batches of them.
 
-    Dtypes and sizes are checked already. `result` may share memory with the addend, element for
+    Dtypes and sizes have been checked. `result` may share memory with the addend, element for
     element.
     """
     if not result.numel():
@@ -94,7 +94,7 @@ def multiply(
     *batch, m, n = result.shape
     k = a.shape[-1]
     blocks = batch[0] if batch else 1
-    if blocks > LAST_BLOCK:
+    if blocks > LAST_BLOCK:  # more than a grid has along z: several launches
         for first in range(0, blocks, LAST_BLOCK):
             some = min(LAST_BLOCK, blocks - first)
             part, x, y, z = (
@@ -102,10 +102,11 @@ def multiply(
             )
             multiply(part, x, y, z, alpha, beta)
         return
-    addend = result if addend is None else addend
+    addend = result if addend is None else addend  # any array: with beta 0 it is not read
     where = Product(*map(_strides, (a, b, result, addend)))
     if n == 1 or m > 8 * LAST_BLOCK > n:
-        # (a @ b).T is b.T @ a.T, and threads are best along the longer side
+        # (a @ b).T is b.T @ a.T: a single column becomes a row, along which threads lie, and more
+        # rows than fit along y, 8 to a block, become columns
         a, b, m, n = b, a, n, m
         where = Product(*map(_turned, (where.b, where.a, where.c, where.addend)))
     T, acc = result.dtype.np.type, acc_type(result.dtype)
@@ -122,6 +123,7 @@ def multiply(
         )
     else:
         how = blocking(m, n, blocks, result.dtype)
+        # a stride of 1 along k tells in which order to load the tiles
         kernel = blocked(T, how, where.a[2] == 1, where.b[1] == 1 != where.b[2])
         kernel[how.grid(m, n, blocks), how.threads](*arrays, m, n, k, k, blocks, *scaling)
 
@@ -134,7 +136,9 @@ def multiply_vector(
     alpha: Scalar = 1,
     beta: Scalar = 0,
 ) -> None:
-    """result = alpha * (a @ x) + beta * addend, for a matrix and vectors."""
+    """result (m,) = alpha * (a @ x) + beta * addend, for a (m, k) and x (k,): a block for each row
+    if rows are contiguous and long enough, else as a product with one column.
+    """
     m, k = a.shape
     reads_runs = k > 1 and a.stride(1) == 1
     if (
@@ -153,8 +157,8 @@ def multiply_vector(
 def launch_rows(
     result: Any, a: Any, x: Any, addend: Any = None, alpha: Any = 1, beta: Any = 0, parts: int = 1
 ) -> None:
-    """A block for each row of `a`, or for each of its `parts`: then `result` has a second dimension
-    for them.
+    """Launches a block for each row of a (m, k), or for each of a row's `parts`: then `result` is
+    (m, parts).
     """
     m, k = a.shape
     addend = result if addend is None else addend
@@ -169,8 +173,8 @@ def launch_rows(
 
 
 def dot(result: Tensor, a: Tensor, x: Tensor, longest: int = 1 << 14) -> None:
-    """result = the product of two vectors, in parts of about `longest` elements, whose sums are
-    added in a second launch.
+    """result = the product of two vectors, in parts of about `longest` elements. A second launch
+    adds the parts' sums.
     """
     k = a.shape[0]
     parts = max(1, min(1024, k // longest))
@@ -181,13 +185,14 @@ def dot(result: Tensor, a: Tensor, x: Tensor, longest: int = 1 << 14) -> None:
     wide = dtype_of(acc_type(a.dtype))
     partial = empty_contiguous((1, parts), wide, a.device)
     launch_rows(partial, row, x, parts=parts)
+    # to add them up, multiply by a vector of ones: a 0-d one, expanded
     one = empty_contiguous((), wide, a.device).fill_(1)
     launch_rows(total, partial, one.expand(parts))
 
 
 def blocking(m: int, n: int, batch: int, d: dtype) -> Blocking:
-    """Blocks as large as leaves one for every multiprocessor; 8 x 8 sums of 8 bytes would take too
-    many registers.
+    """The largest blocking that leaves a block for every multiprocessor. Sums of 8 bytes get the
+    medium one: 8 x 8 of them would take too many registers.
     """
     if backend.driver().simulated:
         return TINY
@@ -197,27 +202,32 @@ def blocking(m: int, n: int, batch: int, d: dtype) -> Blocking:
 
 
 def tile_side() -> int:
+    """TILE of the form "tiled": a block has its square of threads."""
     return 4 if backend.driver().simulated else 16
 
 
 def lanes_for(k: int) -> int:
-    """How many threads reduce a row: a power of two, at most 256."""
+    """The number of threads that reduce a row of k elements: a power of two, at most 256."""
     return min(256, 1 << (threads_for(k) - 1).bit_length())
 
 
 @cache
 def naive(T: type) -> Kernel:
+    """The naive kernel for results of type T."""
     return kernels.naive.bind(**_types(T))
 
 
 @cache
 def tiled(T: type, side: int) -> Kernel:
+    """The tiled kernel for results of type T, with squares of `side`."""
     return kernels.tiled.bind(**_types(T), TILE=side)
 
 
 @cache
 def blocked(T: type, how: Blocking, a_along_k: bool, b_along_k: bool) -> Kernel:
+    """The `gemm` for results of type T; whether neighbours in a and b lie along k."""
     types = _types(T)
+    # 2: blocks that should fit on a multiprocessor at once
     return how.bind(
         types["ACC"], a_along_k, b_along_k, 2, LOAD_A=kernels.element_of_a,
         LOAD_B=kernels.element_of_b, STORE=types["STORE"], COLUMN=kernels.column,
@@ -226,6 +236,7 @@ def blocked(T: type, how: Blocking, a_along_k: bool, b_along_k: bool) -> Kernel:
 
 @cache
 def row_products(T: type, acc: Any) -> Kernel:
+    """The kernel for a matrix times a vector, with results of type T and sums of type `acc`."""
     total = block_total(accumulator("number", acc), add, True)
     return rows.row_products.bind(ACC=acc, block_sum=total, STORE=kernels.store.bind(T=T, ACC=acc))
 
@@ -236,19 +247,19 @@ def _types(T: type) -> dict[str, Any]:
 
 
 def _strides(t: Any) -> tuple[int, int, int]:
-    """Of (batch, row, column), in elements. A dimension of one element may say anything; it is not
-    walked along.
-    """
+    """The strides of (batch, row, column) in elements, with 0 for the batch of a single matrix."""
     batch, row, column = t.stride() if t.dim() == 3 else (0, *t.stride())
     return batch, row, column
 
 
 def _turned(strides: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The strides of the transposed matrix."""
     batch, row, column = strides
     return batch, column, row
 
 
 def _known(form: str) -> str:
+    """`form`, or ValueError if it is not in FORMS."""
     if form not in FORMS:
         raise ValueError(
             f"there is no matrix product called '{form}': choose one of {', '.join(FORMS)}"

@@ -4,7 +4,7 @@
 One pass over the data by Welford's recurrence, with (mean, sum of squared distances, count) as the
 accumulator.
 
-How the real one differs: complex numbers go through it as two real ones; here they are left to the
+How the real one differs: it computes complex numbers as two real ones; here they are left to the
 CPU.
 """
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 def moments(results: Any, self: Tensor, dims: Sequence[int], freedom: float, rooted: bool) -> None:
-    """Fill `results`: variance, or its root, and mean, or the first alone."""
+    """Fills `results`: the variance, or its root if `rooted`, alone or in a pair with the mean. The
+    divisor `freedom` is the count minus the correction.
+    """
     if self.is_complex():
         raise NoKernel
     pair, T = isinstance(results, tuple), acc_type(self.dtype)
@@ -35,6 +37,7 @@ def moments(results: Any, self: Tensor, dims: Sequence[int], freedom: float, roo
 
 @cache
 def _welford(rooted: bool, with_mean: bool, T: type, OUT: type) -> Reduction:
+    """The reduction, accumulating in T, with results of type OUT."""
     finish = w.deviation if rooted else w.variance
     return Reduction(
         accumulator("triple", T),

@@ -1,7 +1,8 @@
-"""Moving elements around: flip, roll, repeat, triangles, the gradient of `unfold`
-(`native/cuda/TensorTransformations.cu`, ...).
+"""Rearranging elements: flip, roll, repeat, tril and triu, the gradient of `unfold`
+(`aten/src/ATen/native/cuda/TensorTransformations.cu`, `TriangularOps.cu`,
+`UnfoldBackwardKernel.cu`).
 
-How the real one differs: `tril` and `triu` have a form in place that touches only what becomes
+How the real one differs: `tril` and `triu` have an in-place form that touches only what becomes
 zero.
 """
 
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
 
 
 def flip(out: Tensor, self: Tensor, dims: Sequence[int]) -> None:
+    """out = `self` with the order of the elements reversed along `dims`."""
     g = self._geometry
     if not g.sizes:
         copy_(out, self)
         return
+    # begin at the last element along `dims`, and go backwards by negative strides
     backwards = tuple(-s if d in dims else s for d, s in enumerate(g.strides))
     start, n = sum((g.sizes[d] - 1) * g.strides[d] for d in dims), g.numel
     launch_1d(
@@ -46,20 +49,29 @@ def flip(out: Tensor, self: Tensor, dims: Sequence[int]) -> None:
 
 
 def roll(out: Tensor, self: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> None:
+    """out = `self` with its elements moved on by `shifts` along `dims`, from the end back to the
+    start.
+    """
     source, n = self, out.numel()
     sizes, strides = tuple(self.shape), tuple(self.stride())
     if not dims:  # the elements in index order, as one dimension
         source = self if self.is_contiguous() else clone(self, contiguous_format)
         sizes, strides, dims = (n,), (1,), (0,)
     by_dim = [0] * len(sizes)
-    for d, shift in zip(dims, shifts):
+    for d, shift in zip(dims, shifts):  # the same dimension may be named more than once
         by_dim[d] += shift
-    turned = tuple(shift % size for shift, size in zip(by_dim, sizes))
-    launch_1d(kernels.roll, n, flat(out), flat(source), n, sizes, strides, turned)
+    # Python's remainder is not negative: a shift back is one forward
+    positive = tuple(shift % size for shift, size in zip(by_dim, sizes))
+    launch_1d(kernels.roll, n, flat(out), flat(source), n, sizes, strides, positive)
 
 
 def repeat(out: Tensor, self: Tensor, padded: Sequence[int], repeats: Sequence[int]) -> None:
-    """The result, seen with two dimensions for each, gets `self` expanded."""
+    """Writes `self` `repeats` times along each dimension. `padded` is its shape with ones in front,
+    so that there is one size for each repeat.
+
+    Each dimension of the result is seen as two, (repeat, size): then the source is `self` expanded,
+    with stride 0 along the repeats.
+    """
     split = [x for n, r in zip(padded, repeats) for x in (r, n)]
     own = (0,) * (len(repeats) - self.dim()) + tuple(self.stride())
     twice = [x for s in own for x in (0, s)]
@@ -70,6 +82,7 @@ def repeat(out: Tensor, self: Tensor, padded: Sequence[int], repeats: Sequence[i
 
 
 def triangle(out: Tensor, self: Tensor, diagonal: int, lower: bool) -> None:
+    """`tril` (if `lower`) or `triu`."""
     n = out.numel()
     kernel = kernels.triangle.bind(T=self.dtype.np.type)
     strides = (tuple(out.stride()), tuple(self.stride()))
@@ -77,7 +90,9 @@ def triangle(out: Tensor, self: Tensor, diagonal: int, lower: bool) -> None:
 
 
 def unfold_backward(result: Tensor, grad_in: Tensor, dim: int, size: int, step: int) -> None:
-    """The gradients of all windows, added at the places the windows showed."""
+    """The gradient of `unfold`: each window's gradient is added where the window was read.
+    `grad_in` has the shape of the windows, (..., windows, ..., size), with `windows` at `dim`.
+    """
     if grad_in.is_complex():
         raise NoKernel
     n = result.numel()
@@ -87,7 +102,7 @@ def unfold_backward(result: Tensor, grad_in: Tensor, dim: int, size: int, step: 
     along = strides[d] if strides else 0
     kernel = kernels.unfold_backward.bind(T=opmath_type(grad_in.dtype))
     sizes, strides_ = tuple(result.shape) or (1,), tuple(strides) or (0,)
-    step = min(step, sizes[d])  # for a single window, any that leads beyond
+    step = min(step, sizes[d])  # a larger one means a single window, as this one does
     launch_1d(
         kernel,
         n,

@@ -1,9 +1,7 @@
 """The negative log likelihood on the device (`aten/src/ATen/native/cuda/Loss.cu`, `NLLLoss2d.cu`).
 
-A target that is no class is found by the kernel ("device-side assert triggered"), so that the host
-need not look at the targets.
-
-How the real one differs: nothing but the shape of the launches.
+The kernel detects targets that are not a class ("device-side assert triggered"), so that the host
+does not have to wait for them.
 """
 
 from __future__ import annotations
@@ -36,11 +34,13 @@ def pick(
     ignored: int,
     class_dim: int,
 ) -> None:
-    """The loss of each target, or the reduced one, and the sum of the weights of the targets that
-    count.
+    """Fills `results`: the loss of each target, or their sum or mean, and the total weight of the
+    targets that are not ignored (0 without a reduction). `class_dim` is that of the classes in
+    `self`: (N, C, ...) or (C,).
     """
     output, total = results
     T, OUT = acc_type(self.dtype), scalar_type(self.dtype)
+    # the class to ignore, the number of classes, and the elements behind the classes
     numbers = (ignored, self.shape[class_dim], prod(self.shape[class_dim + 1 :]))
     x, t, w = (
         self.contiguous(),
@@ -53,6 +53,7 @@ def pick(
         launch_1d(kernel, t.numel(), flat(output), flat(x), flat(t), _array(w), t.numel(), *numbers)
     else:
         how = loss_of(T, OUT, w is not None, reduction == MEAN)
+        # the reduction goes over the targets; `absorb_target` finds the elements of x
         reduce(how, t.reshape(-1), (0,), results, numbers, sources=(flat(x), flat(t), _array(w)))
 
 
@@ -66,8 +67,8 @@ def put(
     total: Tensor,
     class_dim: int,
 ) -> None:
-    """0 but at the target of each sample: there -weight * grad_output, divided by `total` if a mean
-    was taken.
+    """Fills `result`, the gradient: -weight * grad_output at the target of each sample, divided by
+    the total weight `total` for a mean, and 0 elsewhere.
     """
     T, n = acc_type(result.dtype), target.numel()
     ops.zero_(result)
@@ -83,12 +84,13 @@ def put(
 
 @cache
 def pick_kernel(T: type, OUT: type, weighted: bool) -> Any:
+    """The kernel without a reduction, with or without weights."""
     return kernels.pick.bind(T=T, OUT=OUT, weight_of=_weight_of(T, weighted))
 
 
 @cache
 def loss_of(T: type, OUT: type, weighted: bool, mean: bool) -> Reduction:
-    """The sum or the mean as a reduction of pairs."""
+    """The sum or the mean as a reduction of pairs (loss, weight)."""
     write = kernels.write_mean if mean else kernels.write_sum
     absorb = kernels.absorb_target.bind(T=T, weight_of=_weight_of(T, weighted))
     kind = accumulator("pair", T, T)
@@ -97,6 +99,9 @@ def loss_of(T: type, OUT: type, weighted: bool, mean: bool) -> Reduction:
 
 @cache
 def put_kernel(T: type, OUT: type, weighted: bool, reduction: int) -> Any:
+    """The kernel for the gradient: without a reduction each loss has its own, with one they share a
+    single number; only the mean divides.
+    """
     return kernels.put.bind(
         T=T,
         OUT=OUT,
@@ -111,4 +116,5 @@ def _weight_of(T: type, weighted: bool) -> Any:
 
 
 def _array(t: Tensor | None) -> Any:
+    """The kernel's argument for a tensor; 0 for None."""
     return 0 if t is None else flat(t)

@@ -1,5 +1,8 @@
-"""Layer, group and batch normalization on the device (`native/cuda/layer_norm_kernel.cu`,
-`Normalization.cu`).
+"""Layer, group and batch normalization on the device
+(`aten/src/ATen/native/cuda/layer_norm_kernel.cu`, `Normalization.cu`).
+
+Layer and group norm launch one kernel, with a row for each block. Batch norm launches a reduction
+for its statistics, one that moves the running averages, and one that normalizes.
 
 How the real one differs: batch norm and group norm may be cuDNN's; the statistics of half-precision
 input are always single.
@@ -35,6 +38,7 @@ Results = tuple[Any, Any, Any]
 def layer_norm(
     results: Results, input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> None:
+    """Fills `results`: (output, mean, rstd), where the latter two have one element for each row."""
     output, mean, rstd = results
     if input.numel():
         _normalize_rows(
@@ -53,7 +57,9 @@ def group_norm(
     eps: float,
     numbers: tuple[int, int, int],
 ) -> None:
-    """`numbers`: groups, channels of a group, elements of a channel."""
+    """Fills `results`: (output, mean, rstd), where the latter two are (N, groups). `numbers`:
+    groups, channels of a group, elements of a channel.
+    """
     output, mean, rstd = results
     if not input.numel():
         return
@@ -71,6 +77,9 @@ def batch_norm(
     running_mean: Tensor | None, running_var: Tensor | None, training: bool, momentum: float,
     eps: float,
 ) -> None:  # fmt: skip
+    """Fills `results`: (output, mean, rstd). In training the statistics are those of the batch, and
+    the running ones are updated in place; otherwise the running ones are used.
+    """
     output, *saved = results
     channels, T, x = input.size(1), acc_type(input.dtype), dense(input)
     if training:
@@ -81,6 +90,7 @@ def batch_norm(
             _statistics(T), x, [k for k in range(x.dim()) if k != 1], (mean, rstd, variance), T(eps)
         )
         write_back((mean, rstd), saved)
+        # the batch is normalized by its biased variance; the running one is unbiased
         count = input.numel() // channels if channels else 0
         unbiased = count / (count - 1) if count > 1 else nan
         for running, value, factor in ((running_mean, mean, 1), (running_var, variance, unbiased)):
@@ -95,8 +105,8 @@ def batch_norm(
 
 
 def dense(input: Tensor, channels_last_order: bool | None = None) -> Any:
-    """`input` without gaps, NHWC or row-major: in the order asked for, or else the one its strides
-    suggest.
+    """`input` without gaps, NHWC or row-major: in the order asked for, or else in the one that its
+    strides suggest.
     """
     if suggests_channels_last(input) if channels_last_order is None else channels_last_order:
         return input.contiguous(memory_format=channels_last)
@@ -104,19 +114,19 @@ def dense(input: Tensor, channels_last_order: bool | None = None) -> Any:
 
 
 def distance_of_channels(x: Tensor) -> int:
-    """How many elements lie between two channels of a dense tensor (N, C, ...)."""
+    """The stride of the channels of a dense tensor (N, C, ...)."""
     return 1 if suggests_channels_last(x) else prod(x.shape[2:])
 
 
 def contiguous(*tensors: Any) -> list[Any]:
-    """Each of them in row-major order. Keep the list until the launch: memory that is let go of is
-    given out again.
+    """Each tensor in row-major order. Keep the list until the launch: the memory of a copy that has
+    been freed is given to the next tensor.
     """
     return [t if t is None else t.contiguous() for t in tensors]
 
 
 def arrays(tensors: Sequence[Any]) -> list[Any]:
-    """What the kernels take for them; 0 for None."""
+    """The kernels' arguments for the tensors; 0 for None."""
     return [0 if t is None else flat(t) for t in tensors]
 
 
@@ -129,6 +139,9 @@ def _normalize_rows(
     channel: str, output: Tensor, mean: Tensor, rstd: Tensor, input: Tensor, weight: Tensor | None,
     bias: Tensor | None, rows: int, eps: float, numbers: tuple[int, int, int],
 ) -> None:  # fmt: skip
+    """Launches `normalize_rows` on `input` as (rows, n); `channel` names the function that finds an
+    element's weight.
+    """
     n, T = input.numel() // rows, acc_type(input.dtype)
     plan = plan_for(contiguous_rows(rows, n, 1), processors(input.device.index), False)
     kernel = rows_kernel(
@@ -148,6 +161,7 @@ def _normalize_rows(
 def rows_kernel(
     channel: str, along_x: bool, T: type, OUT: type, STATISTIC: Any, no_weight: bool, no_bias: bool
 ) -> Any:
+    """The kernel for layer or group norm with these types, with or without a weight and a bias."""
     return kernels.normalize_rows.bind(
         T=T,
         OUT=OUT,
@@ -161,6 +175,7 @@ def rows_kernel(
 
 
 def _bound(kernel: Any, weight: Tensor | None, bias: Tensor | None, **types: Any) -> Any:
+    """`kernel` with its types, and with or without a weight and a bias."""
     T = types["T"]
     return kernel.bind(
         weight_of=(kernels.one if weight is None else kernels.parameter).bind(T=T),
@@ -170,7 +185,7 @@ def _bound(kernel: Any, weight: Tensor | None, bias: Tensor | None, **types: Any
 
 
 def _move_average(running: Tensor, value: Tensor, momentum: float, factor: float, T: type) -> None:
-    """`running` moves towards factor * value."""
+    """Moves `running` towards factor * value, in place."""
     target = running if running.is_contiguous() else running.contiguous()
     n = running.numel()
     kernel = kernels.move_average.bind(T=T, OUT=scalar_type(running.dtype))
@@ -181,7 +196,7 @@ def _move_average(running: Tensor, value: Tensor, momentum: float, factor: float
 
 @cache
 def _statistics(T: type) -> Reduction:
-    """Mean, reciprocal deviation and variance in one pass."""
+    """The reduction to mean, rstd and variance of each channel, in one pass (Welford)."""
     return Reduction(
         accumulator("triple", T),
         functors.no_moments.bind(T=T),

@@ -1,5 +1,8 @@
 """The gradients of layer, group and batch normalization on the device
-(`native/cuda/layer_norm_kernel.cu`, `Normalization.cu`).
+(`aten/src/ATen/native/cuda/layer_norm_kernel.cu`, `Normalization.cu`).
+
+The formulas are in `kernels/normalization_backward.py`. `results` are the gradients of input,
+weight and bias; None for one that is not needed.
 
 How the real one differs: there is a kernel for each norm, and for layer norm one more for tall
 matrices.
@@ -41,12 +44,14 @@ def layer_norm(
     rstd: Tensor,
     weight: Tensor | None,
 ) -> None:
+    """Fills `results` for layer norm; mean and rstd have one element for each row."""
     dx, dw, db = results
     g, x, rows = grad_out.contiguous(), input.contiguous(), mean.numel()
     if dx is not None:
         _rows_gradient(dx, "by_element", g, x, mean, rstd, weight, (1, 1, 1))
     parameter = db if dw is None else dw
     if parameter is not None:
+        # (rows, columns), summed over its rows
         columns = parameter.numel()
         layout = as_rows((rows, columns), (columns, 1), (0,))
         _write((dw, db), _parameter_gradients("of_row", g, x, mean, rstd, layout, (1, 1, 1)))
@@ -62,6 +67,9 @@ def group_norm(
     sizes: Sequence[int],
     group: int,
 ) -> None:
+    """Fills `results` for group norm. `sizes` are (N, channels, elements of a channel), `group` is
+    the number of groups; mean and rstd are (N, groups).
+    """
     dx, dw, db = results
     g, x = grad_out.contiguous(), input.contiguous()
     n, channels, each = sizes
@@ -69,6 +77,7 @@ def group_norm(
     if dx is not None:
         _rows_gradient(dx, "by_group", g, x, mean, rstd, weight, numbers)
     if dw is not None or db is not None:
+        # (n, channels, each), summed over all but the channels
         layout = as_rows((n, channels, each), (channels * each, each, 1), (0, 2))
         _write((dw, db), _parameter_gradients("of_group", g, x, mean, rstd, layout, numbers))
 
@@ -83,13 +92,12 @@ def batch_norm(
     train: bool,
     eps: float,
 ) -> None:
-    """`scale` is the reciprocal standard deviation of the batch (`train`), or else the running
-    variance.
-    """
+    """`scale` is rstd of the batch in training (`train`), otherwise the running variance."""
     dx, channels, T = results[0], input.size(1), acc_type(input.dtype)
     order = suggests_channels_last(input)
     x, g = dense(input, order), dense(grad_out, order)
     rstd = scale if train else reciprocal_deviation(scale, eps, dtype_of(T))
+    # in training, the gradient of the input needs the sums of g * x̂ and g too
     sums: Any = ()
     if train or results[1] is not None or results[2] is not None:
         layout = as_rows(
@@ -135,6 +143,7 @@ def _rows_gradient(
 
 
 def _write(results: Sequence[Any], sums: Sequence[Any]) -> None:
+    """Copies the sums to the gradients that are needed, in their shape and dtype."""
     for t, total in zip(results, sums):
         if t is not None:
             ops.copy_(t, total.reshape(t.shape), False)
@@ -143,7 +152,9 @@ def _write(results: Sequence[Any], sums: Sequence[Any]) -> None:
 def _parameter_gradients(
     statistic: str, g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, layout: Rows, numbers: Numbers
 ) -> tuple[Any, Any]:
-    """The sums of g * x̂ and of g for each row of `layout`, in the type that sums are taken in."""
+    """The sums of g * x̂ and of g for each row of `layout`, as two vectors of the accumulation's
+    dtype. A row that was split has several partial sums, which are added here.
+    """
     T = acc_type(x.dtype)
     plan = plan_for(layout, processors(x.device.index))
     dw, db = (
@@ -161,6 +172,7 @@ def _parameter_gradients(
 
 @cache
 def rows_kernel(channel: str, along_x: bool, T: type, OUT: type, no_weight: bool) -> Any:
+    """The kernel for the gradient of the input of a layer or group norm."""
     return kernels.rows_gradient.bind(
         T=T,
         OUT=OUT,
@@ -173,6 +185,7 @@ def rows_kernel(channel: str, along_x: bool, T: type, OUT: type, no_weight: bool
 
 @cache
 def sums_kernel(statistic: str, along_x: bool, is_even: bool, T: type) -> Any:
+    """The kernel for the gradients of weight and bias; `is_even`: a row has a single dimension."""
     return kernels.parameter_gradients.bind(
         T=T,
         ALONG_X=along_x,

@@ -1,7 +1,7 @@
 """Norms, and the logarithm of a sum of exponentials, on the device
-(`native/cuda/ReduceNormKernel.cu`).
+(`aten/src/ATen/native/cuda/ReduceNormKernel.cu`).
 
-How the real one differs: `logsumexp` is composed of amax, exp, sum and log there; here it is one
+How the real one differs: there `logsumexp` is composed of amax, exp, sum and log; here it is one
 pass.
 """
 
@@ -22,6 +22,8 @@ from .reducing import Recipe, Reduction, converted, number, reduce
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
+# take each element by the first functor, combine by the second, begin with the number, finish by
+# the last
 BY_ORDER = {
     0.0: Recipe(f.truth, add, 0),
     1.0: Recipe(f.magnitude, add, 0),
@@ -33,7 +35,9 @@ ANY_ORDER = Recipe(f.power, add, 0, f.root_p)
 
 
 def norm(result: Tensor, self: Tensor, dims: Sequence[int], p: float) -> None:
-    """The norm of order `p`."""
+    """result = the norm of order `p` over `dims`: (Σ |x|^p)^(1/p). Order 0 counts the elements that
+    are not zero, inf and -inf give the largest and smallest |x|.
+    """
     if self.is_complex():
         raise NoKernel
     T = acc_type(result.dtype)
@@ -44,7 +48,7 @@ def norm(result: Tensor, self: Tensor, dims: Sequence[int], p: float) -> None:
 
 
 def logsumexp(result: Tensor, self: Tensor, dims: Sequence[int]) -> None:
-    """log Σ exp(x), without overflow."""
+    """result = log Σ exp(x) over `dims`, without overflow."""
     d = result.dtype
     if self.is_complex() or d.is_complex:
         raise NoKernel
@@ -53,6 +57,7 @@ def logsumexp(result: Tensor, self: Tensor, dims: Sequence[int]) -> None:
 
 @cache
 def _logsumexp(T: type, OUT: type) -> Reduction:
+    """The reduction of pairs (largest, sum of exp(x - largest))."""
     combine = w.add_exponentials
     return Reduction(
         accumulator("pair", T, T),

@@ -1,13 +1,13 @@
-"""In which type a kernel computes: `opmath_type` and `acc_type` (`aten/src/ATen/OpMathType.h`,
+"""The types in which a kernel computes: `opmath_type` and `acc_type` (`aten/src/ATen/OpMathType.h`,
 `AccumulateType.h`).
 
-A kernel names a type by numpy's scalar type, `np.float32`, which casts what it is called with.
-Numbers of half precision are computed with in single precision and rounded once, when they are
-stored: that costs nothing, as it is the memory that a kernel waits for. Sums of integers are taken
+A kernel names a type by numpy's scalar type, for example `np.float32`, which converts its argument
+when it is called. Numbers of half precision are computed in single precision and rounded once, when
+they are stored: that costs no time, because the kernel waits for memory anyway. Integers are added
 in 64 bits.
 
-How the real one differs: sums of integers of up to 32 bits are accumulated in 32 where the result
-is no wider; bfloat16 has the same rule as half precision.
+How the real one differs: it adds integers of up to 32 bits in 32 bits if the result is no wider;
+bfloat16 has the same rule as half precision.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from internals.core.dtype import BY_NUMPY, dtype
 
 
 def opmath_type(d: dtype) -> Any:
-    """The numpy scalar type in which single elements of `d` are computed with: that of `d`, float32
-    for float16.
+    """The numpy scalar type in which elements of `d` are computed: float32 for float16, else that
+    of `d`.
     """
     return opmath_dtype(d).np.type
 

@@ -1,10 +1,13 @@
-"""Poolings of images and their gradients on the device
+"""Maximum and average pooling of images and their gradients on the device
 (`aten/src/ATen/native/cuda/{DilatedMaxPool2d,AveragePool2d}.cu`).
 
-A thread of `kernels/pooling.py` makes each element of the result. Averages of ints, which are
-truncated, are left to the CPU.
+A thread of `kernels/pooling.py` computes each element of the result. Averages of integers, which
+are truncated, are left to the CPU.
 
-How the real one differs: averages of ints are refused there ("avg_pool2d_out_cuda_frame" not
+In all four functions `*how` are the arguments of `geometry_of` behind the two tensors: kernel,
+stride, padding, and so on. Average pooling without them is adaptive.
+
+How the real one differs: averages of integers raise an error ("avg_pool2d_out_cuda_frame" not
 implemented for 'Long').
 """
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 
 def max_pool2d(results: tuple[Any, Any], self: Any, *how: Any) -> None:
+    """Fills `results`: the maxima (N, C, oH, oW), and their positions in the plane (int64)."""
     y, indices = results
     T, acc = self.dtype.np.type, acc_type(self.dtype)
     numbers = y.numel(), acc(lowest_of(self.dtype)), geometry_of(self, y, *how)
@@ -37,6 +41,9 @@ def max_pool2d(results: tuple[Any, Any], self: Any, *how: Any) -> None:
 
 
 def max_pool2d_backward(result: Any, grad_output: Any, indices: Any, *how: Any) -> None:
+    """result (N, C, H, W) = for each element, the sum of the gradients of the windows whose maximum
+    it was.
+    """
     if result.dtype.is_complex or result.dtype is dt.bool_:
         raise NoKernel
     pool, n = geometry_of(result, grad_output, *how), result.numel()
@@ -55,7 +62,7 @@ def max_pool2d_backward(result: Any, grad_output: Any, indices: Any, *how: Any) 
 
 
 def avg_pool2d(y: Any, self: Any, *how: Any) -> None:
-    """Means over windows, or without `how` over those that cover the image evenly."""
+    """y = the means over windows: (N, C, H, W) to (N, C, oH, oW)."""
     if not self.dtype.is_floating_point:
         raise NoKernel
     kernel = avg_pool(self.dtype.np.type, not how)
@@ -63,6 +70,7 @@ def avg_pool2d(y: Any, self: Any, *how: Any) -> None:
 
 
 def avg_pool2d_backward(result: Any, grad_output: Any, *how: Any) -> None:
+    """result (N, C, H, W) = for each element, the sum of its shares of the windows' gradients."""
     if not result.dtype.is_floating_point:
         raise NoKernel
     pool, n = geometry_of(result, grad_output, *how), result.numel()
@@ -82,7 +90,7 @@ def geometry_of(
     divisor: int | None = None,
     padded: bool = False,
 ) -> Pool:
-    """How the windows that make `y` lie over `x`."""
+    """The geometry of the windows of `y` (N, C, oH, oW) over `x` (N, C, H, W)."""
     sizes, places, kernel, stride, padding, dilation = (
         (int(a), int(b)) for a, b in (x.shape[-2:], y.shape[-2:], kernel, stride, padding, dilation)
     )
@@ -103,13 +111,15 @@ def geometry_of(
 
 
 def four(t: Tensor) -> Strides:
-    """The strides of (N, C, H, W), or of (C, H, W) with a batch of one before it."""
+    """The strides of (N, C, H, W), or of (C, H, W) with 0 for the batch."""
     n, c, h, w = t.stride() if t.dim() == 4 else (0, *t.stride())
     return n, c, h, w
 
 
 def _reaching(kernel: Kernel, how: Pool) -> Kernel:
-    """`kernel`, which divides positions in the padded image by strides."""
+    """`kernel` with an index type that holds positions in the padded image, which it divides by
+    strides.
+    """
     return counted(kernel, sum(map(max, (how.sizes, how.padding, how.stride))))
 
 

@@ -1,13 +1,13 @@
-"""Random numbers in tensors of the GPU (`aten/src/ATen/native/cuda/DistributionTemplates.h`,
+"""Random numbers for tensors on the GPU (`aten/src/ATen/native/cuda/DistributionTemplates.h`,
 `Distributions.cu`).
 
-How many threads a kernel has that draws is part of what a seed means: blocks of 256, as many as
-there are elements, but not more than the device can hold at once. So a large tensor gets other
-numbers from another GPU.
+Each thread has its own subsequence of numbers, so the number of threads decides which numbers a
+seed gives. There are blocks of 256 threads, enough for all elements, but not more than the device
+can hold at once. So a large tensor gets other numbers on another GPU.
 
 Compared with PyTorch on a real GPU, uniform numbers, integers and bernoulli agree bit for bit, and
-normal numbers up to the precision of the fast functions they are made with there. They have nothing
-to do with those of the CPU.
+normal numbers up to the precision of the fast functions used there. None of them are the numbers of
+the CPU.
 
 How the real one differs: tensors of more than 2**31 elements are filled in several launches.
 """
@@ -38,6 +38,7 @@ WORDS_AT_ONCE = 4  # that a thread takes from its subsequence
 
 
 def uniform(self: Tensor, generator: Generator | None, from_: float, to: float) -> None:
+    """Fills `self` with uniform numbers of [from_, to)."""
     kind = self.dtype
     if kind.is_complex:
         self, kind = real_parts(self), kind.to_real()
@@ -47,7 +48,9 @@ def uniform(self: Tensor, generator: Generator | None, from_: float, to: float) 
 
 
 def normal(self: Tensor, generator: Generator | None, mean: float, std: float) -> None:
-    """A complex number gets `mean` in its real part."""
+    """Fills `self` with normal numbers. Both parts of a complex number have the deviation `std`;
+    `mean` is added to its real part only.
+    """
     kind = self.dtype
     if kind.is_complex:
         parts = real_parts(self)
@@ -61,7 +64,7 @@ def normal(self: Tensor, generator: Generator | None, mean: float, std: float) -
 
 
 def exponential(self: Tensor, generator: Generator | None, rate: float) -> None:
-    """None of the numbers is 0."""
+    """Fills `self` with exponential numbers, with the density rate * exp(-rate * x). None is 0."""
     kind = self.dtype
     compute = _compute_type(kind)
     transform = kernels.exponential.bind(T=kind.np.type, C=compute)
@@ -69,17 +72,21 @@ def exponential(self: Tensor, generator: Generator | None, rate: float) -> None:
 
 
 def bernoulli(self: Tensor, generator: Generator | None, p: float) -> None:
+    """Fills `self` with 1 with probability `p`, else 0."""
     compute = _compute_type(self.dtype)
     transform = kernels.below.bind(T=self.dtype.np.type)
     _draw(self, generator, "uniform", transform, compute(p), compute(0))
 
 
 def bernoulli_by_element(self: Tensor, generator: Generator | None, p: Tensor) -> None:
-    """A value of `p` that is no probability fails an assertion on the device."""
+    """The same with a probability for each element. One that is not from 0 to 1 fails an assertion
+    on the device.
+    """
     if p.device is not self.device:
         p = ops._to_copy(p, None, None, self.device, None, False, None)
     expanded = expand(p, self.shape)
     n = self.numel()
+    # a thread uses 4 words; PyTorch reserves 10, which decides where the next draw begins
     seed, position = generator_for(generator, self.device).philox_state(10)
     sizes, (strides, p_strides) = (
         _by_index(self),
@@ -95,7 +102,9 @@ def bernoulli_by_element(self: Tensor, generator: Generator | None, p: Tensor) -
 
 
 def integers(self: Tensor, generator: Generator | None, low: int, span: int, wide: bool) -> None:
-    """`span` of them from `low` on; `wide`: from 64 bits each."""
+    """Fills `self` with integers from `low` to low + span - 1, each drawn from 64 bits if `wide`,
+    else from 32. A span of 2**64 takes all 64 bits as they are.
+    """
     kind = self.dtype
     if span > (1 << 64) - 1:
         _draw(self, generator, "bits", kernels.any_integer.bind(T=kind.np.type), 0, 0, wide=True)
@@ -113,14 +122,16 @@ def _draw(
     b: object,
     wide: bool | None = None,
 ) -> None:
-    """Fill `self`: `draw` names what the words become, `transform` what the numbers become. `wide`:
-    of 64 bits each.
+    """Fills `self`. `draw` names the function that makes numbers of words ("uniform", "normal",
+    "bits"), `transform` makes elements of numbers, with `a` and `b`. `wide`: draw two numbers of 64
+    bits at a time, not four of 32; None: if the dtype is float64.
     """
     n = self.numel()
     two = self.dtype is dt.float64 if wide is None else wide
     at_once = 2 if two else 4
     blocks = execution_blocks(n, self.device)
     step = THREADS * blocks
+    # the generator moves on by the words that the busiest thread uses
     seed, position = generator_for(generator, self.device).philox_state(
         ((n - 1) // (step * at_once) + 1) * WORDS_AT_ONCE
     )
@@ -131,8 +142,8 @@ def _draw(
 
 
 def execution_blocks(n: int, device: Any) -> int:
-    """How many blocks PyTorch launches for `n` elements: no more than can be on the device at
-    once.
+    """The number of blocks that PyTorch launches for `n` elements: not more than the device can
+    hold at once.
     """
     properties = backend.driver().properties(device.index)
     at_once = properties.multi_processor_count * (
@@ -142,7 +153,7 @@ def execution_blocks(n: int, device: Any) -> int:
 
 
 def _instance(draw: str, transform: DeviceFunction, two: bool) -> Any:
-    """The kernel that draws four numbers at once, or two of 64 bits."""
+    """The kernel that draws four numbers at a time, or two of 64 bits."""
     kernel, numbers = (kernels.distribution2, 2) if two else (kernels.distribution4, 4)
     return kernel.bind(
         draw=getattr(kernels, f"{draw}{numbers}"), write=kernels.store.bind(transform=transform)
@@ -150,6 +161,7 @@ def _instance(draw: str, transform: DeviceFunction, two: bool) -> Any:
 
 
 def _toss(kind: dt.dtype) -> Any:
+    """The `write` of `bernoulli_by_element` for results of dtype `kind`."""
     return kernels.toss.bind(T=kind.np.type, C=_compute_type(kind))
 
 
@@ -159,10 +171,10 @@ def _by_index(t: Tensor) -> tuple[int, ...]:
 
 
 def _through(kind: dt.dtype) -> Any:
-    """What an integer is converted to on its way to `kind`."""
+    """The numpy type that an integer is converted to before it is converted to `kind`."""
     return np.float32 if kind is dt.float16 else np.int64
 
 
 def _compute_type(kind: dt.dtype) -> Any:
-    """What is drawn for `kind`: float16 is drawn as float32."""
+    """The numpy type that numbers of `kind` are drawn in: float64, or else float32."""
     return np.float64 if kind is dt.float64 else np.float32

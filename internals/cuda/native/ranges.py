@@ -1,9 +1,7 @@
-"""Tensors that count, made where they are wanted (`aten/src/ATen/native/cuda/RangeFactories.cu`).
+"""`arange` and `linspace` on the device (`aten/src/ATen/native/cuda/RangeFactories.cu`).
 
-Floats are computed in their own precision here (float16 in float32), while the CPU has vectors to
-do it in double: the last digit may differ between the two, as it does in PyTorch.
-
-How the real one differs: it is the same there.
+Floats are computed in their own precision (float16 in float32), on the CPU in double: the last
+digit may differ between the two, as it does in PyTorch.
 """
 
 from __future__ import annotations
@@ -35,12 +33,12 @@ def arange(out: Tensor, start: int, step: float) -> None:
 
 def linspace(out: Any, start: Any, end: Any) -> None:
     """Evenly spaced values from `start` to `end` in a contiguous tensor; both are numbers that its
-    dtype holds.
+    dtype can hold.
     """
     kind, n = out.dtype, out.numel()
     C = np.float32 if kind.category == dt.INTEGRAL else opmath_type(kind)
     low, high = C(start), C(end)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # infinite ends give NaN
         step = C((high - low) / C(max(n - 1, 1)))
     launch_1d(
         kernels.linspace.bind(T=kind.np.type, C=C),

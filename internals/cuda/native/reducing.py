@@ -1,9 +1,9 @@
-"""How a reduction is spread over the device (`setReduceConfig` in
+"""The launch of a reduction: which threads and blocks share its work (`setReduceConfig` in
 `aten/src/ATen/native/cuda/Reduce.cuh`).
 
 The dimensions of a tensor are of two sorts: those that are kept number the rows, those that are
-gone lie within a row. Adjacent dimensions of a sort are merged, so that nearly always one of each
-is left. Then two questions decide the launch:
+reduced ("gone" in the result) lie within a row. Adjacent dimensions of a sort are merged, so that
+usually one of each is left. Then two questions decide the launch:
 
 - Are neighbours in memory elements of one row, or do they belong to different rows? Threads with
   consecutive x should read consecutive addresses, so in the first case the lanes of a row lie along
@@ -11,8 +11,11 @@ is left. Then two questions decide the launch:
 - Are there enough rows to keep the device busy? If not, each row gets many lanes, and if a block of
   them is not enough, many blocks, whose partial results a second launch reduces.
 
-How the real one differs: the same decisions, with the number of elements one thread takes as a
-third, and with a limit of 2^31 elements to a launch (larger tensors are split).
+For example, the sum over dimension 1 of a contiguous (1000, 64) has 1000 rows of 64 neighbours, so
+the lanes lie along x: 32 to a row, 8 rows to a block.
+
+How the real one differs: it also decides how many elements a thread takes, and splits tensors of
+more than 2^31 elements into several launches.
 """
 
 from __future__ import annotations
@@ -43,32 +46,32 @@ if TYPE_CHECKING:
     from internals.core.scalar import Scalar
     from internals.machine_code.templates import DeviceFunction
 
-UNROLL = 4  # elements that a thread has on their way at once
-LEAST = 4 * UNROLL  # elements for which it is worth to have one more lane's block
-BLOCKS_PER_PROCESSOR = 8  # of THREADS threads: 2048 fit
+UNROLL = 4  # elements that a thread has under way, as the kernel has four accumulators
+LEAST = 4 * UNROLL  # elements that a lane should have, if a row is to get more lanes or blocks
+BLOCKS_PER_PROCESSOR = 8  # of THREADS (256) threads: a multiprocessor holds 2048
 
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """What fills the template parameters of `kernels.reduction.reduce`."""
+    """The functions that fill the template parameters of `kernels.reduction.reduce`."""
 
     kind: Accumulator
     identity: Any
     fold: Any
     combine: Any
     write: Any
-    absorb: Any = None  # instead of `fold`: finds its element by itself
+    absorb: Any = None  # instead of `fold`: finds the element itself
 
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """A reduction whose accumulator is one number: which functors of `reduction_functors.py` it is
-    made of.
+    """A reduction whose accumulator is one number, as functors of `reduction_functors.py`, before
+    their types are known.
     """
 
     take: Any
     combine: Any
-    first: Any  # the number that changes nothing
+    first: Any  # the accumulator of no elements
     finish: Any = functors.as_it_is
 
 
@@ -90,8 +93,8 @@ def number(recipe: Recipe, T: type, R: type, OUT: type) -> Reduction:
 class Plan(NamedTuple):
     """The shape of a launch."""
 
-    along_x: bool
-    lanes: int
+    along_x: bool  # whether the lanes of a row lie along x
+    lanes: int  # threads that share a row, in a block
     width: int  # rows of a block
     blocks: int
     splits: int  # blocks that share a row
@@ -102,12 +105,13 @@ class Plan(NamedTuple):
 
     @property
     def block(self) -> tuple[int, int]:
+        """(threads along x, threads along y): lanes and rows, or rows and lanes."""
         return (self.lanes, self.width) if self.along_x else (self.width, self.lanes)
 
 
 class Rows(NamedTuple):
-    """A tensor as rows: sizes and strides of the dimensions that number them, and of those within
-    one.
+    """A tensor as rows: sizes and strides of the dimensions that number them (`kept`), and of those
+    within a row (`gone`).
     """
 
     kept: tuple[int, ...]
@@ -117,10 +121,12 @@ class Rows(NamedTuple):
 
     @property
     def height(self) -> int:
+        """The number of rows."""
         return prod(self.kept)
 
     @property
     def length(self) -> int:
+        """The number of elements in a row."""
         return prod(self.gone)
 
 
@@ -133,11 +139,11 @@ def reduce(
     ordered: bool = False,
     sources: Sequence[Any] | None = None,
 ) -> None:
-    """Reduce `self` over `dims` into `results`, which have one element a row. `ordered`: positions
-    within a row matter.
+    """Reduces `self` over `dims` into `results`, each with one element for each row. `ordered`:
+    positions within a row matter.
 
-    `sources`: what the kernel is given instead of the elements of `self`, for an `absorb` of its
-    own.
+    `sources` are the kernel's arguments instead of the elements of `self`, for a reduction with its
+    own `absorb`.
     """
     rows = as_rows(tuple(self.shape), tuple(self.stride()), tuple(dims), ordered)
     if rows.height == 0:
@@ -151,14 +157,16 @@ def reduce(
     if plan.splits == 1:
         _launch(reduction, plan, rows, elements, outs, parameter, True)
     else:
+        # the blocks' accumulators, (splits, height): one array for each part of a pair or triple
         parts = [
             empty_contiguous((plan.splits * rows.height,), dtype_of(t), self.device)
             for t in reduction.kind.parts
         ]
-        between = [flat(t) for t in parts]
-        _launch(reduction, plan, rows, elements, between, parameter, True, False)
-        last = Rows((rows.height,), (1,), (plan.splits,), (rows.height,))
-        _launch(reduction, plan_for(last, count, False), last, between, outs, parameter, False)
+        partial = [flat(t) for t in parts]
+        _launch(reduction, plan, rows, elements, partial, parameter, True, False)
+        # row r is now column r of (splits, height)
+        rest = Rows((rows.height,), (1,), (plan.splits,), (rows.height,))
+        _launch(reduction, plan_for(rest, count, False), rest, partial, outs, parameter, False)
     write_back(targets, results)
 
 
@@ -166,8 +174,8 @@ def reduce(
 def as_rows(
     sizes: tuple[int, ...], strides: tuple[int, ...], dims: tuple[int, ...], ordered: bool = False
 ) -> Rows:
-    """The dimensions of a tensor, sorted into those kept and those gone; where order does not
-    matter, by stride.
+    """The dimensions of a tensor, divided into those kept and those gone. If order does not matter,
+    the latter are sorted by stride, so that more of them can be merged.
     """
     kept = _merged([(sizes[d], strides[d]) for d in range(len(sizes)) if d not in dims])
     gone = [(sizes[d], strides[d]) for d in sorted(dims)]
@@ -177,8 +185,8 @@ def as_rows(
 
 
 def contiguous_rows(rows: int, n: int, inner: int) -> Rows:
-    """Rows of a contiguous tensor of which all but one dimension number them; the elements of a row
-    lie `inner` apart.
+    """The rows of a contiguous (outer, n, inner), along its middle dimension; `rows` is outer *
+    inner. For a plan only: the kernels that use it compute their own offsets.
     """
     return Rows((rows,), (n if inner == 1 else 1,), (n,), (inner,))
 
@@ -189,13 +197,14 @@ def plan_for(rows: Rows, processors: int, may_split: bool = True) -> Plan:
     row stays in one block.
     """
     count, n = rows.height, rows.length
+    # whether neighbours within a row are closer in memory than neighbouring rows
     along_x = n >= 16 and (
         count == 1 or rows.gone_strides[-1] < rows.kept_strides[-1] or rows.kept_strides[-1] == 0
     )
-    if along_x:
+    if along_x:  # at least a warp to a row, and as many rows as fill a block
         lanes = min(THREADS, max(32, _power_of_two(-(-n // UNROLL))))
         width = min(THREADS // lanes, _power_of_two(count))
-    else:
+    else:  # at least a warp of neighbouring rows
         width = min(THREADS, max(32, _power_of_two(count)))
         lanes = 1
         if -(-count // width) < processors * BLOCKS_PER_PROCESSOR:
@@ -203,6 +212,7 @@ def plan_for(rows: Rows, processors: int, may_split: bool = True) -> Plan:
             width = 32
             lanes = min(THREADS // width, _power_of_two(-(-n // LEAST)))
     blocks = -(-count // width)
+    # as many as the device can hold at once, if each lane has LEAST elements; y has 65535 at most
     splits = min(processors * BLOCKS_PER_PROCESSOR // blocks, n // (lanes * LEAST), 65535)
     return Plan(along_x, lanes, width, blocks, max(splits, 1) if may_split else 1)
 
@@ -211,9 +221,10 @@ def _launch(
     reduction: Reduction, plan: Plan, rows: Rows, sources: list[Any], outs: list[Any],
     parameter: Scalar, first: bool, last: bool = True,
 ) -> None:  # fmt: skip
+    """Launches the kernel; see `instance`."""
     kernel = instance(reduction, plan.along_x, len(rows.gone) == 1, first, last)
     kernel = counted(kernel, max(rows.height, rows.length))
-    missing = (0, 0)
+    missing = (0, 0)  # for the second and third arrays, where the accumulator has fewer parts
     kernel[plan.grid, plan.block](
         *(*outs, *missing)[:3],
         *(*sources, *missing)[:3],
@@ -226,7 +237,9 @@ def _launch(
 
 @cache
 def instance(reduction: Reduction, along_x: bool, evenly: bool, first: bool, last: bool) -> Any:
-    """The kernel: `first`, of elements, or of parts; `last`, to results, or to parts."""
+    """The kernel of a launch. The first one reads elements, later ones partial results; the last
+    one writes results, earlier ones partial results.
+    """
     kind, combine = reduction.kind, reduction.combine
     absorb = reduction.absorb or kernels.absorb_element.bind(fold=reduction.fold)
     return kernels.reduce.bind(
@@ -241,15 +254,15 @@ def instance(reduction: Reduction, along_x: bool, evenly: bool, first: bool, las
 
 
 def write_back(targets: Sequence[Any], results: Sequence[Any]) -> None:
-    """Copy each of `targets` to the result that it stood in for."""
+    """Copies each of `targets` to the result that it stood in for, unless it is the result."""
     for target, result in zip(targets, results):
         if target is not result:
             ops.copy_(result, target, False)
 
 
 def converted(self: Tensor, d: dtype) -> Any:
-    """`self`, or a copy of dtype `d` where a kernel should not convert as it reads: from floating
-    point to integers.
+    """`self`, or from floating point to integers a copy of dtype `d`: this conversion a kernel
+    should not do as it reads.
     """
     if self.dtype.is_floating_point and not d.is_floating_point:
         return ops._to_copy(self, d, None, None, None, False, None)
@@ -259,8 +272,8 @@ def converted(self: Tensor, d: dtype) -> Any:
 def examples(
     reduction: Reduction, source: str, outs: Sequence[str], parameter: Any
 ) -> list[tuple[Any, tuple[Any, ...]]]:
-    """The instances of a reduction with their arguments' types: along x and y, to results, to
-    parts, and of parts.
+    """Four instances of a reduction, each with the types of its arguments, for compiling them
+    without a launch: along x and along y to results, to partial results, and from partial results.
     """
     missing = (int, int)
     final = (*[f"{t}[:]" for t in outs], *missing)[:3]
@@ -276,18 +289,18 @@ def examples(
 
 
 def _typed(function: DeviceFunction, **types: Any) -> Any:
-    """`function` with those of `types` that are template parameters of its own."""
+    """`function` with those of `types` that it has as template parameters."""
     return function.bind(
         **{name: value for name, value in types.items() if name in function.names()}
     )
 
 
-def _merged(pairs: list[tuple[int, int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Sizes and strides with neighbours merged where one continues the other; at least one
-    dimension.
+def _merged(dimensions: list[tuple[int, int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes and strides of the (size, stride) `pairs`, at least one. Neighbours are merged if the
+    outer one steps over exactly the inner one.
     """
     merged: list[tuple[int, int]] = []
-    for size, stride in pairs:
+    for size, stride in dimensions:
         if size == 1:
             continue
         if merged and merged[-1][1] == size * stride:
@@ -305,4 +318,5 @@ def _power_of_two(n: int) -> int:
 
 @cache
 def processors(index: int) -> int:
+    """The number of multiprocessors of a device."""
     return backend.driver().properties(index).multi_processor_count

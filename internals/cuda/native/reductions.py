@@ -1,9 +1,9 @@
-"""Sums, products, means, "is any", "are all" on the device (`native/cuda/ReduceSumProdKernel.cu`,
-`ReduceLogicKernel.cu`).
+"""`sum`, `mean`, `prod`, `any` and `all` on the device
+(`aten/src/ATen/native/cuda/ReduceSumProdKernel.cu`, `ReduceLogicKernel.cu`).
 
 Each is a choice of functors for the one reduction kernel. Complex numbers are reduced on the CPU.
 
-How the real one differs: there are instances for complex numbers as well.
+How the real one differs: it has instances for complex numbers as well.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ ALL = Recipe(f.truth, minimum, 1)
 def _reduced(
     recipe: Recipe, result: Tensor, self: Tensor, dims: Sequence[int], count: int = 0
 ) -> None:
-    """Fill `result`; `count` is what a mean is divided by."""
+    """Fills `result` with the reduction of `self` over `dims`; a mean is divided by `count`."""
     d = result.dtype
     truth = recipe in (ANY, ALL)
     if d.is_complex or self.is_complex() and not truth:
         raise NoKernel
-    if self.is_complex():  # not zero where either part is not
+    if self.is_complex():  # for `any` and `all`: true where either part is not zero
         self = ops.ne_Scalar(self, 0)
     self = self if truth else converted(self, d)
+    # T accumulates; R is the type that elements are read in, before they are accumulated
     T = np.int32 if truth else acc_type(d)
     R = acc_type(self.dtype) if truth or d is self.dtype else scalar_type(d)
     reduce(number(recipe, T, R, scalar_type(d)), self, dims, (result,), T(count))

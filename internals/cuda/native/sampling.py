@@ -1,14 +1,14 @@
 """`randperm` and `multinomial` (`aten/src/ATen/native/cuda/Randperm.cu`, `MultinomialKernel.cu`,
 `native/Distributions.cpp`).
 
-A permutation is what sorting random keys does to 0, 1, 2, ... Keys are short, so that sorting is
-cheap, and long enough that few are the same; those get shuffled among themselves. A sample without
-replacement is a race: each category finishes after an exponential time divided by its weight, and
-the first ones win.
+A permutation is the order that results from sorting random keys. Keys are short, so that sorting is
+cheap, and long enough that few are equal; elements with equal keys are shuffled among themselves. A
+sample without replacement is a race: each category finishes after an exponential time divided by
+its weight, and the first ones win.
 
-Sorting and finding the largest are operators of their own, `sort` and `topk`.
+The work is done by other operators, `sort` and `topk`.
 
-How the real one differs: the radix sort looks at as many bits as a key has.
+How the real one differs: its radix sort looks only at as many bits as a key has.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from .random import exponential, integers
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
-SAMPLE_THREADS = 128
+SAMPLE_THREADS = 128  # threads of a block in PyTorch
 
 
 def permutation(out: Tensor, generator: Generator | None) -> None:
-    """0 to n - 1 in random order."""
+    """Fills `out` (n,) with 0 to n - 1 in random order."""
     n, where = out.numel(), out.device
     bits = key_bits(n)
     number = dt.int32 if bits <= 32 else dt.int64
@@ -55,15 +55,20 @@ def permutation(out: Tensor, generator: Generator | None) -> None:
 
 
 def key_bits(n: int) -> int:
-    """How long the keys of `n` elements are: all differ with a probability of 0.9."""
+    """The number of bits of a key for `n` elements, with which all keys differ with a probability
+    of 0.9.
+
+    Of 2^b keys, n are all different with a probability of about exp(-n² / 2^(b + 1)) (the birthday
+    problem); PyTorch's formula solves a closer approximation for 2^b.
+    """
     return min(64, math.ceil(math.log2(n - (6 * n * n + 1) / (12 * math.log(0.9)))))
 
 
 def multinomial(
     self: Tensor, num_samples: int, replacement: bool, generator: Generator | None
 ) -> Any:
-    """`num_samples` indices from each row, drawn with probabilities proportional to its weights.
-    The host waits, to check them.
+    """`num_samples` indices from each row of (rows, categories) or (categories,), drawn with
+    probabilities proportional to its weights. The host waits, to check them.
 
     Raises RuntimeError for weights that are negative, not finite or all zero, or when there are too
     few to draw from.
@@ -73,7 +78,7 @@ def multinomial(
     if not replacement or num_samples == 1:
         times = ops.empty_like(self, None, None, None, None, None)
         exponential(times, generator, 1.0)
-        scores = ops.div_Tensor(self, times)
+        scores = ops.div_Tensor(self, times)  # 1 / the category's time: the largest is first
         if num_samples == 1:
             return ops.argmax(scores, -1, True)
         return ops.topk(scores, num_samples, -1, True, True)[1]
@@ -84,6 +89,7 @@ def multinomial(
     out = empty_contiguous((*self.shape[:-1], num_samples), dt.int64, self.device)
     seed, position = generator_for(generator, self.device).philox_state(4)
     block = threads_for(num_samples, SAMPLE_THREADS)
+    # PyTorch has a whole number of blocks for each row: this numbers the subsequences
     row_threads = (num_samples + SAMPLE_THREADS - 1) // SAMPLE_THREADS * SAMPLE_THREADS
     grid = ((num_samples + block - 1) // block, rows)
     arrays = (flat(out), flat(cumulative), flat(weights))

@@ -1,6 +1,6 @@
-"""Running sums and products on the device (`aten/src/ATen/native/cuda/ScanKernels.cpp`).
+"""`cumsum` and `cumprod` on the device (`aten/src/ATen/native/cuda/ScanKernels.cpp`).
 
-How the real one differs: its instances for complex numbers; here those are left to the CPU.
+How the real one differs: it has instances for complex numbers; here those are left to the CPU.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.machine_code.templates import DeviceFunction
 
-TILE = THREADS * kernels.ITEMS
+TILE = THREADS * kernels.ITEMS  # elements that a block scans at a time
 
 
 def _scan(combine: DeviceFunction, target: Tensor, self: Tensor, d: int) -> None:
+    """target = the running `combine` of `self` along dimension `d`."""
     if self.is_complex() or target.is_complex():
         raise NoKernel
     source = converted(self, target.dtype).contiguous()
+    # sharing memory is safe only if each element lies at the same address in both
     shares = target is not source and target._storage is source._storage
     result = (
         empty_contiguous(self.shape, target.dtype, self.device)
@@ -48,7 +50,7 @@ cumsum, cumprod = partial(_scan, add), partial(_scan, mul)
 
 
 def _launch(combine: DeviceFunction, result: Tensor, source: Tensor, n: int, inner: int) -> None:
-    """Scan contiguous `source`, rows of `n` elements that lie `inner` apart, into `result`."""
+    """Scans contiguous `source`, (outer, n, inner) along its middle dimension, into `result`."""
     T, R, OUT = (
         acc_type(result.dtype),
         _read_as(source.dtype, result.dtype),
@@ -67,41 +69,48 @@ def _launch(combine: DeviceFunction, result: Tensor, source: Tensor, n: int, inn
         totals = empty_contiguous((rows, chunks), dtype_of(T), result.device)
         kernel = total_kernel(combine, T, R)
         kernel[rows * chunks, THREADS](flat(totals), flat(source), n, chunk, chunks)
-        _launch(combine, totals, totals, chunks, 1)
+        _launch(combine, totals, totals, chunks, 1)  # (rows, chunks), in place
     threads = threads_for(-(-chunk // kernels.ITEMS), THREADS)
-    so_far = flat(result if totals is None else totals)
+    so_far = flat(result if totals is None else totals)  # not read if there is one chunk
     row_kernel(combine, T, R, OUT)[rows * chunks, threads](
         flat(result), flat(source), so_far, n, chunk, chunks
     )
 
 
 def _chunk(n: int, rows: int, blocks: int) -> int:
-    """How long the parts of a row are: whole tiles, and so many parts that `blocks` blocks have
-    work, if there is enough.
+    """The length of the chunks of a row: whole tiles, and short enough that `blocks` blocks have
+    work, but at least 4 tiles.
     """
     parts = max(1, min(blocks // rows, n // (4 * TILE)))
     return n if parts == 1 else -(-n // (parts * TILE)) * TILE
 
 
 def _read_as(source: dtype, result: dtype) -> Any:
+    """The type that elements are converted to before they are accumulated: the result's if it
+    differs, as if `self` had been converted first.
+    """
     return acc_type(source) if source is result else scalar_type(result)
 
 
 def _types(combine: DeviceFunction, T: type, R: type) -> dict[str, Any]:
+    """The template parameters that all three kernels have."""
     return {"T": T, "R": R, "FIRST": 0 if combine is add else 1, "combine": combine}
 
 
 @cache
 def row_kernel(combine: DeviceFunction, T: type, R: type, OUT: type) -> Any:
+    """The kernel for rows of neighbours (inner = 1)."""
     return kernels.scan_rows.bind(**_types(combine, T, R), OUT=OUT)
 
 
 @cache
 def column_kernel(combine: DeviceFunction, T: type, R: type, OUT: type) -> Any:
+    """The kernel for elements that lie `inner` > 1 apart."""
     return kernels.scan_columns.bind(**_types(combine, T, R), OUT=OUT)
 
 
 @cache
 def total_kernel(combine: DeviceFunction, T: type, R: type) -> Any:
+    """The kernel for the totals of a row's chunks."""
     sum_of_lanes = block_total(accumulator("number", T), combine, True)
     return kernels.chunk_totals.bind(**_types(combine, T, R), sum_of_lanes=sum_of_lanes)

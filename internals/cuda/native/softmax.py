@@ -1,7 +1,10 @@
 """`softmax` and `log_softmax` on the device (`aten/src/ATen/native/cuda/SoftMax.cu`:
 `host_softmax`).
 
-How the real one differs: it can turn half precision into single as it goes (`half_to_float`).
+The tensor is seen as (outer, n, inner), where n is the size of the dimension; a row is n elements,
+`inner` apart.
+
+How the real one differs: it can convert half precision to single on the way (`half_to_float`).
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 
 def _forward(name: str, result: Tensor, self: Tensor, d: int) -> None:
+    """result = softmax or log_softmax of `self` along dimension `d`."""
+    # the kernel writes contiguous memory that is not the source's
     target = (
         result
         if result.is_contiguous() and result is not self
@@ -37,6 +42,7 @@ def _forward(name: str, result: Tensor, self: Tensor, d: int) -> None:
 
 
 def _backward(name: str, result: Tensor, grad_output: Tensor, output: Tensor, d: int) -> None:
+    """result = the gradient of the input; `output` is the forward pass's result."""
     rows, n, inner, plan = _layout(result, d)
     kernel = backward_kernel(name, plan.along_x, acc_type(output.dtype), scalar_type(output.dtype))
     grad, y = grad_output.contiguous(), output.contiguous()
@@ -51,8 +57,8 @@ softmax_backward, log_softmax_backward = (
 
 
 def _layout(t: Tensor, d: int) -> tuple[int, int, int, Plan]:
-    """(rows, their length, the distance of their elements, the launch) for dimension `d`; a 0-d
-    tensor is a row of one.
+    """(rows, n, inner, plan) for dimension `d`: the number of rows, their length, the distance of
+    their elements, and the launch. A 0-d tensor is one row of one element.
     """
     n, inner = (t.shape[d], prod(t.shape[d + 1 :])) if t.dim() else (1, 1)
     rows = t.numel() // n
@@ -66,6 +72,7 @@ def _layout(t: Tensor, d: int) -> tuple[int, int, int, Plan]:
 
 @cache
 def forward_kernel(name: str, along_x: bool, T: type, OUT: type) -> Any:
+    """The kernel for "softmax" or "log_softmax", computing in T, with results of type OUT."""
     number = accumulator("number", T)
     return kernels.softmax.bind(
         T=T,
@@ -79,6 +86,7 @@ def forward_kernel(name: str, along_x: bool, T: type, OUT: type) -> Any:
 
 @cache
 def backward_kernel(name: str, along_x: bool, T: type, OUT: type) -> Any:
+    """The kernel for the gradient, with the same parameters."""
     return kernels.softmax_backward.bind(
         T=T,
         OUT=OUT,

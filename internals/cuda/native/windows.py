@@ -1,6 +1,9 @@
 """`nn.Unfold` and `nn.Fold` on the device (`aten/src/ATen/native/cuda/Im2Col.cu`, `Col2Im.cu`).
 
-How the real one differs: images are taken one after the other, with a launch for each.
+`im2col` takes an image (N, C, H, W) to columns (N, C * taps, windows), where `taps` are the
+elements of the kernel; `col2im` takes them back, and adds where windows overlap.
+
+How the real one differs: it has a launch for each image.
 """
 
 from __future__ import annotations
@@ -31,6 +34,9 @@ def im2col(
     stride: Pair,
     places: Pair,
 ) -> None:
+    """out (N, C * taps, windows) = the windows of `self` (N, C, H, W); `places` are the numbers of
+    windows down and to the right.
+    """
     if not has_kernel(self.dtype):
         raise NoKernel
     how = _geometry(
@@ -49,8 +55,10 @@ def col2im(
     stride: Pair,
     places: Pair,
 ) -> None:
+    """out (N, C, H, W) = for each pixel, the sum of its elements in the columns `self`."""
     if self.dtype.is_complex:
         raise NoKernel
+    # each channel of each image counts as an image: then the columns are (N * C, taps, windows)
     how = _geometry(out.shape[-2:], places, kernel_size, stride, padding, dilation, (0, 0, 0, 0), 1)
     n, windows = out.numel(), places[0] * places[1]
     kernel = counted(
@@ -69,7 +77,9 @@ def _geometry(
     image: Any,
     channels: int,
 ) -> Windows:
-    """Windows over an image; the columns as (image and channel, element of the kernel, *places)."""
+    """The geometry of windows over an image with `channels`. Its y is the columns, as (image and
+    channel, element of the kernel, *places).
+    """
     size, place, k, s, p, d = (
         (int(a), int(b)) for a, b in (sizes, places, kernel, stride, padding, dilation)
     )

@@ -1,11 +1,11 @@
-"""What runs a `prim::FusionGroup`: for each kind of arguments a launch of kernels, or the operators
-one by one.
+"""The function of a `prim::FusionGroup`: for each kind of arguments it launches kernels, or runs
+the operators one by one.
 
-Which it is, is decided when arguments of new geometries come in, and remembered. A call looks up
+The choice is made when arguments with new geometries come in, and is remembered. A call looks up
 the geometries, which are interned objects, allocates the outputs and calls machine code.
 
-How the real one differs: 1.0.1 keys its kernels by dtypes and contiguity and looks at sizes in
-every call (`codegen/fuser/executor.cpp`), with the same decisions.
+How the real one differs: PyTorch 1.0.1 keys its kernels by dtypes and contiguity and looks at sizes
+in every call (`codegen/fuser/executor.cpp`), with the same decisions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ MOST_WAYS = 1 << 10  # kinds of arguments that are remembered
 
 
 class CompiledGroup:
-    """The function of one group. `ways` says how it runs for arguments of certain geometries."""
+    """The function of one group. `ways` maps a key of the arguments, their geometries, to the
+    function that runs them; `all_ways` has such a table for each choice of settings.
+    """
 
     def __init__(self, node: Node) -> None:
         self.graph: Graph = node.g("Subgraph")
@@ -46,37 +48,41 @@ class CompiledGroup:
         if self.chosen is not settings.chosen or self.default is not get_default_dtype():
             self.switch()
         try:
-            way = self.ways.get(tuple([t._geometry for t in inputs]))
+            run = self.ways.get(tuple([t._geometry for t in inputs]))
         except AttributeError:  # numbers among them, or sizes
-            way = self.ways.get(_key(inputs))
-        if way is None:
-            way = self.find_way(inputs)
-        return way(*inputs)
+            run = self.ways.get(_key(inputs))
+        if run is None:
+            run = self.find_way(inputs)
+        return run(*inputs)
 
     def switch(self) -> None:
-        """Other settings, or another default dtype, which is what quotients of integers have: other
-        ways.
+        """Takes the table of the present settings and default dtype. The dtype matters because
+        quotients of integers have it.
         """
         with self.lock:
             self.chosen, self.default = settings.chosen, get_default_dtype()
             self.ways = self.all_ways.setdefault((self.chosen, self.default), {})
 
     def find_way(self, inputs: Sequence[Any]) -> Callable[..., Any]:
-        """How arguments like these are run from now on."""
+        """Chooses how arguments like these are run from now on, and returns how to run them now:
+        operator by operator, while the kernels are being compiled.
+        """
         key = _key(inputs)
         ways = self.ways
-        with self.lock:  # one thread plans; the others need not wait for it
+        # one thread plans; the others find `unfused` in the table and need not wait for it
+        with self.lock:
             if key in ways:
                 return ways[key]
             if len(ways) >= MOST_WAYS:
                 ways.clear()
             ways[key] = self.unfused
         if self.is_worth_it(key):
-            from .launch import NotFusable, plan  # not before there is something to compile
+            from .launch import NotFusable, plan  # here, as it imports the compiler
 
             try:
                 launch = plan(self.graph, self.hints, key)
-            except NotFusable as why:  # or arguments that the operators refuse, which say so better
+            # also for arguments that the operators refuse: their own error says it better
+            except NotFusable as why:
                 ways[key] = operators = Operators(self.graph, self.unfused, str(why))
                 remember([operators.kernel])
             else:
@@ -85,12 +91,15 @@ class CompiledGroup:
         return ways.get(key, self.unfused)
 
     def unless_recording(self, launch: Callable[..., Any]) -> Callable[..., Any]:
-        """For tensors that require gradients: in a backward pass nobody records, but where somebody
-        does, the operators run.
+        """The function for tensors that require gradients: `launch` where none are recorded, as in
+        a backward pass, else the operators, which record them.
         """
         return lambda *inputs: self.unfused(*inputs) if is_grad_enabled() else launch(*inputs)
 
     def is_worth_it(self, key: Sequence[Any]) -> bool:
+        """Whether to compile for arguments with this key: if groups may be compiled, all tensors
+        are on one device, and the largest has as many elements as the threshold.
+        """
         geometries = [g for g in key if isinstance(g, Geometry)]
         if not geometries or not is_enabled() or type(None) in key:
             return False
@@ -101,13 +110,14 @@ class CompiledGroup:
 
 
 def _key(inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Geometries of tensors, types of numbers, and what lists hold."""
+    """The key of arguments: geometries of tensors, types of numbers, elements of lists."""
     return tuple(
         [tuple(t) if t.__class__ is list else getattr(t, "_geometry", t.__class__) for t in inputs]
     )
 
 
 def _requires_grad(x: Any) -> bool:
+    """Whether `x`, of a key, is the geometry of a tensor whose operators autograd records."""
     return isinstance(x, Geometry) and x.keys & RECORDS != 0
 
 

@@ -1,13 +1,15 @@
-"""What each loop of the eager operators is for one element, as text in the kernel of a group.
+"""Templates: for each loop of the eager operators, its text for one element in the kernel of a
+group.
 
-The formulas are those of `internals/aten/scalar_functions`: one of a single expression is written
-out, `{x} * T(0.5) * (T(1) + erf({x} * T(0.707...)))`; of several lines, or used by others as `erf`
-is, it is called. In braces are the operands, already of the dtype that is computed in, and then the
-numbers that belong to the loop; T(0.5) is a constant of that dtype. The operations and their order
-are those of the eager loops, so that +, -, *, / and comparisons give the same bits.
+The formulas are those of `internals/aten/scalar_functions`. A formula that is a single expression
+is written out, `{x} * T(0.5) * (T(1) + erf({x} * T(0.707...)))`. One of several lines, or one that
+others use, as `erf`, is called. The names in braces are the operands, already converted to the
+dtype that is computed in, then the numbers that belong to the loop; T(0.5) is a constant of that
+dtype. The operations and their order are those of the eager loops, so that +, -, *, / and
+comparisons give the same bits.
 
-How the real one differs: 1.0.1 has a table of C expressions for NVRTC and for gcc, `1.f / (1.f +
-expf(-${0}))`, beside the operators' own kernels.
+How the real one differs: PyTorch 1.0.1 has a table of C expressions for NVRTC and for gcc, `1.f /
+(1.f + expf(-${0}))`, beside the operators' own kernels.
 """
 
 from __future__ import annotations
@@ -32,9 +34,10 @@ USED = frozenset().union(*[f.open_parameters() for f in _FORMULAS]) - {"T"}
 
 
 def expression(loop: Any, common: dtype) -> tuple[str, tuple[str, ...]]:
-    """The template for `loop` on elements of dtype `common`, and the names in it, operands first.
+    """The template for `loop` on elements of dtype `common`, and the names in its braces, operands
+    first: `("{a} * {b}", ("a", "b"))`.
 
-    Raises NotFusable if there is none.
+    Raises NotFusable if the table has no formula for the loop.
     """
     if loop is normalized:
         return NORMALIZED
@@ -50,7 +53,7 @@ def expression(loop: Any, common: dtype) -> tuple[str, tuple[str, ...]]:
 
 @cache
 def template(entry: ScalarFunction, names: tuple[str, ...]) -> str:
-    """Its formula if that is one expression, else a call; with the `names` in braces."""
+    """The formula of `entry` if it is one expression, else a call of it; with `names` in braces."""
     if is_called(entry):
         return f"{entry.name}({', '.join(f'{{{name}}}' for name in names)})"
     formula: Any = parsed(entry)
@@ -58,12 +61,16 @@ def template(entry: ScalarFunction, names: tuple[str, ...]) -> str:
 
 
 def is_called(entry: ScalarFunction) -> bool:
-    """Whether kernels call it: it has several lines or no formula, or formulas use it."""
+    """Whether kernels call the function instead of writing it out: it has several lines or no
+    formula, or formulas use it.
+    """
     return entry.name in USED or entry.formula is None or not entry.is_line
 
 
 class _Written(ast.NodeTransformer):
-    """Puts `names` in braces, and numbers for the names of constants."""
+    """Puts `names` in braces, and replaces the names of constants by their values, because the text
+    of the kernel does not have them.
+    """
 
     def __init__(self, entry: ScalarFunction, names: tuple[str, ...]) -> None:
         assert entry.formula is not None
@@ -73,4 +80,5 @@ class _Written(ast.NodeTransformer):
         value = self.globals.get(node.id)
         if node.id in self.names:
             return ast.Name(f"{{{node.id}}}", ast.Load())
+        # inf and nan stay names: they cannot be written as numbers
         return ast.Constant(value) if isinstance(value, float) and isfinite(value) else node

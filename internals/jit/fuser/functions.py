@@ -1,6 +1,10 @@
-"""The functions that kernels of groups call: the eager kernels' of one element, and those of rows.
+"""The functions that the kernels of groups call: those of single elements are the eager kernels',
+those of rows are here.
 
-How the real one differs: 1.0.1 included `math.h` on the CPU, and on the GPU CUDA has them built in.
+A row is x[start : start + n]. T is the dtype of its elements, W the one that sums are taken in,
+float64.
+
+How the real one differs: PyTorch 1.0.1 includes `math.h` on the CPU, and CUDA has them built in.
 """
 
 from __future__ import annotations
@@ -28,13 +32,13 @@ from internals.machine_code.vector_math import exp
 
 from .expressions import is_called
 
-T = template("T")
-W = template("W")
+T = template("T")  # the dtype of the elements
+W = template("W")  # the dtype of sums: float64
 
 
 @inline
 def softmax(x: Any, start: Any, n: Any) -> None:
-    """exp(x) divided by its sum, in the place of a row. The largest element is subtracted first, so
+    """Replaces a row by exp(x) divided by its sum. The largest element is subtracted first, so that
     nothing overflows.
     """
     largest = row_largest(x, start, n, 1)
@@ -47,35 +51,39 @@ def softmax(x: Any, start: Any, n: Any) -> None:
 
 @inline
 def log_softmax(x: Any, start: Any, n: Any) -> None:
-    """The logarithm of softmax, in the place of a row."""
+    """Replaces a row by the logarithm of its softmax."""
     row_log_softmax(x, x, start, n, 1)
 
 
 @inline
 def row_sum(x: Any, start: Any, n: Any) -> Any:
-    """The sum of a row. These and the following are in double precision."""
+    """The sum of a row. This and the following are computed in double precision."""
     return sum_of(x, start, n, 1)
 
 
 @inline
 def row_mean(x: Any, start: Any, n: Any) -> Any:
+    """The mean of a row."""
     return mean_of(x, start, n, 1)
 
 
 @inline
 def row_variance(x: Any, start: Any, n: Any, center: Any, correction: Any) -> Any:
-    """The squared distances from the mean, added up and divided by n - correction."""
+    """The variance of a row: the sum of squared distances from the mean `center`, divided by
+    n - correction.
+    """
     return row_squared_distances(x, start, n, 1, center) / (W(n) - correction)
 
 
 @inline
 def row_std(x: Any, start: Any, n: Any, center: Any, correction: Any) -> Any:
+    """The standard deviation of a row."""
     return math.sqrt(row_squared_distances(x, start, n, 1, center) / (W(n) - correction))
 
 
 @inline
 def row_rstd(x: Any, start: Any, n: Any, center: Any, eps: Any) -> Any:
-    """One divided by the standard deviation, which is never less than the root of eps."""
+    """1 / sqrt(variance + eps) of a row, with the biased variance, as layer norm needs it."""
     return W(1) / math.sqrt(row_squared_distances(x, start, n, 1, center) / W(n) + eps)
 
 
@@ -89,12 +97,13 @@ NAMES = frozenset([*(entry.name for entry in entries() if is_called(entry)), *OF
 
 @cache
 def on_cpu(name: str, d: dtype) -> Any:
-    """The function called `name`, for elements of dtype `d`, or for rows of them: those of the
-    eager kernels.
+    """The function called `name` for elements of dtype `d`, or for rows of them, with its template
+    parameters filled in.
     """
     if name in OF_ROWS:
         known = {"T": d.np.type, "W": np.float64, "term": identity, **keys_for(d.np.type)}
         function = OF_ROWS[name]
+        # again and again: a parameter that is filled in may be a template with parameters itself
         while wanted := {k: v for k, v in known.items() if k in function.open_parameters()}:
             function = function.bind(**wanted)
         return function
@@ -103,11 +112,12 @@ def on_cpu(name: str, d: dtype) -> Any:
 
 @cache
 def on_gpu(name: str, d: dtype) -> Any:
-    """Its twin for kernels of the GPU."""
+    """The device function called `name` for elements of dtype `d`, for kernels on a GPU."""
     from internals.cuda.kernels import functors
 
     return _bound(functors.on_gpu(get(name)), d)
 
 
 def _bound(function: Any, d: dtype) -> Any:
+    """`function` with T filled in, if it has that parameter."""
     return function.bind(T=d.np.type) if "T" in function.open_parameters() else function

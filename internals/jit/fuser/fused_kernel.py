@@ -1,11 +1,11 @@
-"""Looking into the fuser: which kernels there are, their text, and what they save (for `viz.fusion`
-and the profiler).
+"""Descriptions of the fuser's kernels: their text, their arrays, and the memory traffic that they
+save (for `viz.fusion` and the profiler).
 
     for kernel in internals.jit.fuser.kernels_of(f, x, y):
         print(kernel.source)
         print(kernel.bytes_unfused / kernel.bytes_moved)
 
-How the real one differs: `PYTORCH_FUSION_DEBUG=1` prints the code as it is compiled.
+How the real one differs: with `PYTORCH_FUSION_DEBUG=1` it prints the code when it is compiled.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from .launch import Part
     from .steps import Program, Step
 
-REMEMBERED = 64
+REMEMBERED = 64  # kernels that `last_kernels` returns at most
 
 
 class Meta(NamedTuple):
-    """What a kernel knows of an array: name, dtype, sizes and strides in elements."""
+    """An array of a kernel: name, dtype, sizes, and strides in elements."""
 
     name: str
     dtype: dtype
@@ -41,7 +41,7 @@ class Meta(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that are there to be read or written: of an element that is repeated, once."""
+        """Bytes to be read or written; elements that a stride of 0 repeats count once."""
         n = self.dtype.itemsize
         for size, stride in zip(self.sizes, self.strides):
             n *= size if stride else 1
@@ -49,7 +49,7 @@ class Meta(NamedTuple):
 
 
 class Operator(NamedTuple):
-    """A step of a group as the operator that it would be alone: its node, and the bytes it would
+    """An operator of a group as it would run alone: its node as text, and the bytes that it would
     read and write.
     """
 
@@ -59,8 +59,8 @@ class Operator(NamedTuple):
 
 
 class ForGpu(NamedTuple):
-    """The same for a GPU: source and `nodes` of its lines; `kernel` and `argument_types` are what
-    `internals.cuda.ptx` takes.
+    """A group's kernel for a GPU: its source, and the node of each line (`nodes`). `kernel` and
+    `argument_types` are the arguments of `internals.cuda.ptx`.
     """
 
     source: str
@@ -70,14 +70,18 @@ class ForGpu(NamedTuple):
 
 
 class FusedKernel:
-    """A kernel as made for one group and arguments of certain geometries.
+    """The kernel of one group for arguments of certain geometries.
 
-    `source` is its text, `group` the graph it stands for, `inputs` and `outputs` its arrays; `tier`
-    is "numba", "cuda" or "unfused" for a group that runs operator by operator, `reason` says why.
-    `bytes_moved` are read and written, `bytes_unfused` would be by the operators one by one;
-    `flops` are the operations on elements. `left_to_operators` are the kinds of the group's nodes
-    that run as operators after its kernels: functions of rows that are none in memory or on a GPU,
-    and sums to a size.
+    source             its text
+    group              the graph that it computes
+    inputs, outputs    its arrays
+    tier               "numba", "cuda", or "unfused" for a group that runs operator by operator
+    reason             why it is "unfused"
+    bytes_moved        bytes that it reads and writes
+    bytes_unfused      bytes that the operators would read and write one by one
+    flops              operations on elements
+    left_to_operators  the kinds of the group's nodes that run as operators after its kernels: sums
+                       to a size, and functions of rows that no kernel can compute
     """
 
     def __init__(
@@ -114,7 +118,7 @@ class FusedKernel:
 
     @property
     def operators(self) -> list[Operator]:
-        """What it does, as the operators that it stands for."""
+        """The operators that it replaces, in order."""
         steps = [] if self._part is None else self._part.steps
         return [
             _operator([s for s in steps if s.node is node])
@@ -129,7 +133,7 @@ class FusedKernel:
         return [] if self._part is None else _nodes(self._part.step_of_line)
 
     def for_gpu(self) -> ForGpu:
-        """What it is, or would be, on a GPU. Raises RuntimeError if it can be no kernel there."""
+        """Its form for a GPU, also if it runs on the CPU. Raises RuntimeError if there is none."""
         self._kernel()
         assert self._part is not None
         text, kernel = self._part.for_gpu()
@@ -137,6 +141,7 @@ class FusedKernel:
 
     @property
     def bytes_moved(self) -> int:
+        """Bytes that it reads and writes: each array once."""
         return sum(m.nbytes for m in (*self.inputs, *self.outputs))
 
     @property
@@ -153,7 +158,7 @@ class FusedKernel:
 
     @property
     def sizes_and_strides(self) -> tuple[int, ...]:
-        """What the kernel is given after its arrays and numbers: of the merged dimensions, the
+        """The kernel's arguments behind its arrays and numbers: sizes of the merged dimensions, and
         strides in elements.
         """
         self._kernel()
@@ -167,17 +172,18 @@ class FusedKernel:
 
     @property
     def assembly(self) -> str:
-        """Its instructions for this CPU."""
+        """Its machine instructions for this CPU, as text."""
         return str(self._kernel().assembly)
 
     @property
     def ptx(self) -> Any:
-        """Its instructions for a GPU. Raises PtxUnavailable where they cannot be compiled."""
+        """Its instructions for a GPU. Raises PtxUnavailable if they cannot be compiled here."""
         self._kernel()
         assert self._part is not None
         return self._part.ptx()
 
     def _kernel(self) -> Any:
+        """The `MachineKernel` or `GpuKernel`. Raises RuntimeError if there is none."""
         if self._part is None:
             raise RuntimeError(f"this group has no kernel: {self.reason}")
         return self._part.kernel
@@ -192,18 +198,21 @@ class FusedKernel:
 
 
 def _nodes(steps: Sequence[Step | None]) -> list[Node | None]:
+    """The node of each step."""
     return [step.node if step is not None else None for step in steps]
 
 
 def unfused_kernel(group: Graph, reason: str) -> FusedKernel:
+    """The description of a group that runs operator by operator, for `reason`."""
     return FusedKernel(group, None, None, reason)
 
 
 def _operator(steps: Sequence[Step]) -> Operator:
-    """What the eager operator reads and writes, of which these are the steps: those of a layer norm
-    are one operator.
+    """The eager operator that consists of `steps`, with the bytes that it reads and writes. Most
+    have one step; layer norm has several.
     """
     last, own = steps[-1], set(steps)
+    # values from outside, each once
     read = (
         last.operands
         if len(steps) == 1
@@ -214,7 +223,9 @@ def _operator(steps: Sequence[Step]) -> Operator:
 
 
 def _operations(step: Step, numel: int) -> int:
-    """Operations on elements: a sum has one for each, squared distances from the mean three."""
+    """Operations on elements: one for each element of a sum, three (subtract, multiply, add) for
+    squared distances from the mean, one for each element of a loop. Casts and softmax count 0.
+    """
     if step.row.startswith("row_"):
         return _numel(step.operands[0][0].sizes) * (1 if step.row in ("row_sum", "row_mean") else 3)
     return 0 if step.loop is None else numel
@@ -233,7 +244,9 @@ _collected: list[FusedKernel] | None = None
 
 
 def remember(kernels: Sequence[FusedKernel]) -> None:
-    """Note that these are about to run."""
+    """Notes kernels that are about to run, for `kernels_of` if one is collecting, else for
+    `last_kernels`.
+    """
     with _lock:
         known = _last if _collected is None else _collected
         for k in kernels:
@@ -242,17 +255,15 @@ def remember(kernels: Sequence[FusedKernel]) -> None:
 
 
 def last_kernels() -> list[FusedKernel]:
-    """The kernels that were made last, the latest at the end: one for each group and kind of
-    arguments.
-    """
+    """The latest kernels, the last one at the end: one for each group and kind of arguments."""
     return list(_last)
 
 
 def kernels_of(what: Callable[..., Any] | CompiledGroup, *args: Any) -> list[FusedKernel]:
-    """The kernels that run in `what(*args)`, a compiled function or module or a `Graph`, in the
-    order in which they start.
+    """The kernels that run in `what(*args)`, in the order in which they start. `what` is a compiled
+    function or module, or a `Graph`.
 
-    It is called for that, and all its groups are compiled, however small.
+    To find them, `what` is called; all its groups are compiled for that, however small they are.
     """
     from internals.core.hot import hot
     from internals.jit.ir import Graph
@@ -266,6 +277,7 @@ def kernels_of(what: Callable[..., Any] | CompiledGroup, *args: Any) -> list[Fus
 
 @contextmanager
 def _collecting() -> Iterator[list[FusedKernel]]:
+    """A context in which `remember` adds kernels to the list that it gives."""
     global _collected
     before, _collected = _collected, []
     try:

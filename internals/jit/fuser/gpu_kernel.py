@@ -1,5 +1,5 @@
-"""The same group for a GPU: a thread for an element, in a grid-stride loop, written in the kernel
-language of `internals/cuda`.
+"""A group's kernel for a GPU: each thread takes an element, in a grid-stride loop, written in the
+kernel language of `internals/cuda`.
 
     def fused_mul_tanh(n, x, y, out):
         i = cuda.grid(1)
@@ -11,12 +11,13 @@ language of `internals/cuda`.
             out[i] = n3
             i += cuda.gridsize(1)
 
-The steps are those of the CPU's kernel. Operands with strides have their place worked out from the
-element's number, in the sizes that are left after merging dimensions. It is launched on the current
-stream like any kernel: on a GPU numba.cuda compiles it then, on the simulators it is run as Python.
+The steps are those of the CPU's kernel. The offset of an operand with strides is computed from the
+element's number, by dividing by the sizes that are left after merging dimensions. It is launched on
+the current stream like any kernel: a GPU has it compiled by numba.cuda at the first launch,
+simulators run it as Python.
 
-How the real one differs: 1.0.1 wrote CUDA C, compiled it with NVRTC, and loaded the PTX through the
-driver.
+How the real one differs: PyTorch 1.0.1 writes CUDA C, compiles it with NVRTC, and loads the PTX
+through the driver.
 """
 
 from __future__ import annotations
@@ -47,10 +48,18 @@ def gpu_text(
     steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Number],
     pieces: Sequence[Piece], pointers: Sequence[str], walk: Walk, names: Names,
 ) -> KernelText:  # fmt: skip
-    """The kernel for a GPU; the arguments are those of `cpu_text`."""
+    """The kernel for a GPU; the arguments are those of `cpu_text`.
+
+    With strides, in the sizes (size0, size1), the lines before the reads are
+
+        i1 = i % size1
+        i0 = i // size1
+        x_at = uint64(i0 * x_stride0 + i1 * x_stride1)
+    """
     body = Body(steps, names, casts=GIVES_INTEGER)
     stores = [body.converted(p.value, d) for p, d in zip(pieces, walk.dtypes[len(reads) :])]
     rank = len(walk.shape)
+    # dense: an element's number is its offset in every array, so that no strides are needed
     dense = rank == 1 and all(mode != "strided" for mode in walk.modes())
     sizes = [] if dense else [f"size{d}" for d in range(1, rank)]
     strides = [] if dense else [f"{p}_stride{d}" for p in pointers for d in range(rank)]
@@ -70,6 +79,7 @@ def gpu_text(
             code.add(
                 2, f"{p}_at = uint64({' + '.join(f'i{d} * {p}_stride{d}' for d in range(rank))})"
             )
+    # where each array's element lies: "same" is one element for all (stride 0)
     places = [
         f"{p}_at" if not dense else "0" if m == "same" else "i"
         for p, m in zip(pointers, walk.modes())
@@ -82,22 +92,25 @@ def gpu_text(
         code.add(2, f"{p}[{place}] = {value}", step=piece.value)
     code.add(2, "i += cuda.gridsize(1)")
     functions = tuple((local, name, d) for (name, d), local in body.functions.items())
-    kinds = ["int64", *(f"{d.name}[:]" for d in walk.dtypes)]
-    kinds += ["float64" if number_word(n) == "f8" else "int64" for n in numbers] + ["int64"] * (
+    # the types of the arguments: n, arrays, numbers, sizes and strides
+    types = ["int64", *(f"{d.name}[:]" for d in walk.dtypes)]
+    types += ["float64" if number_word(n) == "f8" else "int64" for n in numbers] + ["int64"] * (
         len(sizes) + len(strides)
     )
     return KernelText(
         title(steps),
         code.text(),
         code.code(),
-        " ".join(kinds),
+        " ".join(types),
         functions,
         step_of_line=code.steps(),
     )
 
 
 class GpuKernel:
-    """A kernel's text as a kernel of `internals/cuda`; compiled when it is launched."""
+    """A kernel's text as a kernel of `internals/cuda`. It is compiled when it is launched, so it
+    counts as ready at once.
+    """
 
     state = "ready"
 
@@ -108,10 +121,11 @@ class GpuKernel:
         self.kernel = Kernel(function_from(text, scope))
 
     def prepare(self, when_ready: Callable[[], None]) -> None:
+        """Calls `when_ready` at once; `MachineKernel.prepare` has the same form."""
         when_ready()
 
     def ptx(self) -> Any:
-        """Its PTX. Raises PtxUnavailable where there is no compiler for it."""
+        """Its PTX. Raises PtxUnavailable if there is no compiler for it."""
         return ptx(self.kernel, *self.text.signature.split())
 
     @property
@@ -127,14 +141,16 @@ class GpuKernel:
 def launch(
     kernel: GpuKernel, numel: int, arrays: Sequence[tuple[Any, int]], rest: Sequence[Any]
 ) -> None:
-    """Launch it over `numel` elements. `arrays` are tensors with an offset in elements, `rest` the
-    numbers that follow.
+    """Launches the kernel over `numel` elements. `arrays` are tensors, each with an offset in
+    elements; `rest` are the numbers, sizes and strides that follow.
     """
     launch_1d(kernel.kernel, numel, numel, *[_from(t, offset) for t, offset in arrays], *rest)
 
 
 def _from(t: Any, offset: int) -> DeviceArray:
-    """The elements of a tensor's storage from `offset` behind its first one on."""
+    """A tensor's memory from `offset` elements behind its first one to the end of its storage: the
+    kernel has its own strides.
+    """
     g = t._geometry
     n = g.dtype.itemsize
     count = t._storage._nbytes // n - t._offset - offset
@@ -147,7 +163,7 @@ _made: dict[tuple[str, str], GpuKernel] = {}
 
 
 def gpu_kernel(text: KernelText) -> GpuKernel:
-    """The one kernel of this text."""
+    """The kernel of this text, made once: groups with the same code share it."""
     key = text.code, text.signature
     found = _made.get(key)
     if found is None:

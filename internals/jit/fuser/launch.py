@@ -1,11 +1,11 @@
-"""A group for arguments of certain geometries, ready to run: new outputs, and a kernel for each
-shape among them.
+"""Launches: a group for arguments of certain geometries, ready to run, with a kernel for each shape
+among its outputs.
 
-Mostly that is one kernel. A group that also returns a value as it was before broadcasting, as the
-gradient of a product needs it, has one for the small shape and one for the large. `cat` at the end
-makes kernels that write to their part of one output.
+Usually there is one kernel. A group may also return a value as it was before broadcasting, which
+the gradient of a product needs; then it has a kernel for the small shape and one for the large. If
+a group ends in `cat`, each kernel writes to its part of the one output.
 
-How the real one differs: 1.0.1 runs such groups operator by operator.
+How the real one differs: PyTorch 1.0.1 runs groups with several shapes operator by operator.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ from .walk import Walk, walk_over, walk_over_rows
 
 __all__ = ["Launch", "NotFusable", "plan"]
 
-MOST_PARTS = 64  # how many rows of scratch memory there are at most
+MOST_PARTS = 64  # rows of scratch memory at most, for each array of it
 
 
 def plan(graph: Graph, hints: tuple[list[str], list[str]], key: Sequence[Any]) -> Launch:
     """The launch of `graph` for arguments of these geometries; `hints` are names for arguments and
-    outputs. Raises NotFusable.
+    outputs. If functions of rows cannot be in the kernels, they are left to the operators.
+
+    Raises NotFusable if the group has to run operator by operator.
     """
     try:
         return _plan(graph, hints, key, rows=True)
@@ -51,35 +53,42 @@ def plan(graph: Graph, hints: tuple[list[str], list[str]], key: Sequence[Any]) -
 def _plan(
     graph: Graph, hints: tuple[list[str], list[str]], key: Sequence[Any], rows: bool
 ) -> Launch:
+    """The same, with functions of rows in the kernels (`rows`) or not."""
     names = Names([*NAMES, *FUNCTIONS])
     names.taken.add("out")
-    given = pointer_names(hints[0], graph.inputs(), "a", names)
-    wanted = (
+    argument_hints = pointer_names(hints[0], graph.inputs(), "a", names)
+    output_hints = (
         pointer_names(hints[1], graph.outputs(), "out", names) if len(hints[1]) > 1 else ["out"]
     )
     program = observe(graph, key, names, rows)
-    wanted += [names.fresh("kept") for _ in program.outputs[len(wanted) :]]
-    return Launch(graph, program, given, wanted)
+    # outputs that only the deferred calls need
+    output_hints += [names.fresh("kept") for _ in program.outputs[len(output_hints) :]]
+    return Launch(graph, program, argument_hints, output_hints)
 
 
 class Launch:
-    """A group for arguments of certain geometries: new outputs, and one kernel for each shape among
-    them.
+    """A group for arguments of certain geometries. A call allocates the outputs and runs a kernel
+    for each shape among them. The hints are names for its arguments and outputs.
     """
 
     def __init__(
-        self, graph: Graph, program: Program, given: Sequence[str], wanted: Sequence[str]
+        self,
+        graph: Graph,
+        program: Program,
+        argument_hints: Sequence[str],
+        output_hints: Sequence[str],
     ) -> None:
         self.outputs = program.outputs
-        self.several = len(graph.outputs()) > 1
-        self.deferred, self.wanted = program.deferred, len(graph.outputs())
+        self.returns_tuple = len(graph.outputs()) > 1
+        self.deferred, self.returned = program.deferred, len(graph.outputs())
         shapes: dict[tuple[int, ...], list[tuple[int, Piece]]] = {}
         for k, output in enumerate(program.outputs):
             for piece in output.pieces:
                 shapes.setdefault(_shape_of(piece, program), []).append((k, piece))
-        kind = Part if program.device is CPU else GpuPart
+        part_class = Part if program.device is CPU else GpuPart
         self.parts = [
-            kind(program, shape, pieces, given, wanted) for shape, pieces in shapes.items()
+            part_class(program, shape, pieces, argument_hints, output_hints)
+            for shape, pieces in shapes.items()
         ]
         self.kernels = [FusedKernel(graph, part, program) for part in self.parts]
         self.geometry: Any = self.outputs[0].geometry
@@ -87,17 +96,17 @@ class Launch:
         self.run = self.run_one if simple else self.run_all
 
     def prepare(self, when_ready: Callable[[], None]) -> None:
-        """Have everything compiled; `when_ready()` when it is."""
+        """Compiles all kernels, and calls `when_ready()` once they are ready."""
         remember(self.kernels)
         _prepare([part.kernel for part in self.parts], when_ready)
 
     def __call__(self, *inputs: Any) -> Any:
         if hot.off:
-            return self.run_told(inputs)
+            return self.run_recorded(inputs)
         return self.run(inputs)
 
-    def run_told(self, inputs: Sequence[Any]) -> Any:
-        """While somebody watches what runs."""
+    def run_recorded(self, inputs: Sequence[Any]) -> Any:
+        """Runs while something records: notes the kernels, and records a `prim::FusionGroup`."""
         from internals.core.recording import Scope, recorded
 
         remember(self.kernels)
@@ -105,12 +114,15 @@ class Launch:
             return self.run(inputs)
 
     def run_one(self, inputs: Sequence[Any]) -> Any:
-        """One output, one kernel: what most groups are."""
+        """Runs a group with one output and one kernel, as most have."""
         out = empty(self.geometry)
         self.parts[0].call(inputs, (out,))
         return out
 
     def run_all(self, inputs: Sequence[Any]) -> Any:
+        """Runs any group. Outputs without a geometry are an argument, an earlier output once more,
+        or made by a deferred call.
+        """
         results: list[Any] = []
         for o in self.outputs:
             if o.geometry is not None:
@@ -127,20 +139,20 @@ class Launch:
             part.call(inputs, results)
         if self.deferred:
             self.run_deferred(inputs, results)
-        return tuple(results[: self.wanted]) if self.several else results[0]
+        return tuple(results[: self.returned]) if self.returns_tuple else results[0]
 
     def run_deferred(self, inputs: Sequence[Any], results: list[Any]) -> None:
-        """What the operators do with what the kernels made."""
-        made: list[Any] = []
-        places = {"input": inputs, "output": results, "deferred": made}
+        """Runs the operators that come after the kernels, and puts their results in `results`."""
+        computed: list[Any] = []
+        sources = {"input": inputs, "output": results, "deferred": computed}
         for call in self.deferred:
             found = call.function(
-                *[places[where][i] if where in places else i for where, i in call.inputs]
+                *[sources[where][i] if where in sources else i for where, i in call.inputs]
             )
-            made += found if call.results > 1 else [found]
+            computed += found if call.results > 1 else [found]
         for k, o in enumerate(self.outputs):
             if o.deferred >= 0:
-                results[k] = made[o.deferred]
+                results[k] = computed[o.deferred]
 
 
 class GpuForm(NamedTuple):
@@ -151,8 +163,8 @@ class GpuForm(NamedTuple):
 
 
 class Part:
-    """One kernel of a group: what of the program is needed for outputs of one shape, its text, and
-    how it is called.
+    """One kernel of a group: the steps that outputs of one shape need, the kernel's text, and how
+    it is called. `pieces` are what it writes: (number of the output, piece).
     """
 
     tier = "numba"
@@ -163,8 +175,8 @@ class Part:
         program: Program,
         shape: tuple[int, ...],
         pieces: Sequence[tuple[int, Piece]],
-        given: Sequence[str],
-        wanted: Sequence[str],
+        argument_hints: Sequence[str],
+        output_hints: Sequence[str],
     ) -> None:
         self.shape, self.pieces = shape, pieces
         self.steps, self.reads, self.numbers = needed(program.steps, [p.value for _, p in pieces])
@@ -177,16 +189,19 @@ class Part:
         else:
             self.walk = walk_over_rows(rows, *self.arrays_of_rows(rows), self.dtypes)
         self.write = cpu_text if rows is None else row_text
+        # threads share units, elements or rows, and each gets at least `grain` of them
         inner = self.walk.shape[-1] if rows is not None else 1
         self.units, self.grain = self.walk.numel // inner, max(1, GRAIN // inner)
-        self.given, self.wanted = given, wanted
+        self.argument_hints, self.output_hints = argument_hints, output_hints
         self.input_names: list[str] = []
         self.output_names: list[str] = []
         self.kernel: Any = self.make_kernel()
         self.numel = self.walk.numel
 
     def arrays_of_rows(self, rows: Rows) -> tuple[list[Array], list[Array]]:
-        """What is read and what is written, with the dimensions of the rows. Raises NotFusable."""
+        """The arrays that are read and those that are written. Values that have lost the rows'
+        dimensions get them back, with size 1. Raises NotFusable.
+        """
         short = short_values(self.steps, rows)
         ones, zeros = (1,) * rows.dims, (0,) * rows.dims
         arrays = [(a.sizes, a.strides, a in short) for a in self.reads]
@@ -197,36 +212,42 @@ class Part:
         return found[: len(self.reads)], found[len(self.reads) :]
 
     def make_kernel(self) -> Any:
+        """The kernel, and all of its call that can be prepared: where addresses come from, and the
+        sizes and strides as bytes.
+        """
         text = self.text(self.write)
         kernel: MachineKernel = machine_kernel(text)
-        # those of `kernel.text` may be another group's, with the same code
+        # not those of `kernel.text`: that may be another group's text with the same code
         self.step_of_line = text.step_of_line
         self.scratch = kernel.text.scratch
-        if self.scratch:
+        if self.scratch:  # each `grain` of rows shares a row of scratch memory: at most MOST_PARTS
             self.grain = max(self.grain, -(-self.units // MOST_PARTS))
+        # (number of the argument or output, offset in bytes)
         sizes = [d.itemsize for d in self.dtypes]
         self.sources = [(r.argument, r.offset * n) for r, n in zip(self.reads, sizes)]
         self.targets = [
             (k, p.offset * n) for (k, p), n in zip(self.pieces, sizes[len(self.reads) :])
         ]
-        own = self.fixed_numbers()
-        self.fixed = struct.pack(f"={len(own)}q", *own)
-        kinds = "".join("d" if n.kind is float else "q" for n in self.numbers)
-        self.pack = struct.Struct(f"={len(sizes) + len(self.scratch)}q{kinds}").pack
+        fixed = self.fixed_numbers()
+        # the kernel gets all its arguments as one run of 8-byte values: addresses, numbers, fixed
+        self.fixed = struct.pack(f"={len(fixed)}q", *fixed)
+        formats = "".join("d" if n.kind is float else "q" for n in self.numbers)
+        self.pack = struct.Struct(f"={len(sizes) + len(self.scratch)}q{formats}").pack
         return kernel
 
     def fixed_numbers(self) -> tuple[int, ...]:
-        """What the kernel gets besides arrays and numbers: sizes and strides, and where there is
-        scratch memory, how many rows share a piece of it."""
+        """The kernel's arguments besides arrays and numbers: sizes and strides, and if there is
+        scratch memory, how many rows share a row of it."""
         return (*self.walk.numbers(), self.grain) if self.scratch else self.walk.numbers()
 
     def text(self, write: Callable[..., Any]) -> KernelText:
         """The text of the kernel, as `cpu_text` or `gpu_text` writes it."""
         values: list[Any] = [*self.steps, *self.reads, *self.numbers]
-        inner = [*self.given, *self.wanted, *(v.name for v in values)]
+        inner = [*self.argument_hints, *self.output_hints, *(v.name for v in values)]
         names = Names([*NAMES, *FUNCTIONS, *inner])
-        pointers = _unlike(
-            [self.given[r.argument] for r in self.reads] + [self.wanted[k] for k, _ in self.pieces],
+        pointers = _unique(
+            [self.argument_hints[r.argument] for r in self.reads]
+            + [self.output_hints[k] for k, _ in self.pieces],
             names,
         )
         self.input_names, self.output_names = (
@@ -245,16 +266,17 @@ class Part:
         return text
 
     def call(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Fill this part's share of `outputs`."""
+        """Fills this part's share of `outputs`."""
         addresses = []
         for i, offset in self.sources:
             addresses.append(backed_ptr(inputs[i]) + offset)
         for k, offset in self.targets:
             addresses.append(backed_ptr(outputs[k]) + offset)
-        works = [
+        # held until the kernel has run: dropping a Scratch frees its memory
+        scratch = [
             Scratch((self.units // self.grain + 1) * self.walk.shape[-1], d) for d in self.scratch
         ]
-        addresses += [w.address for w in works]
+        addresses += [s.address for s in scratch]
         for number in self.numbers:
             addresses.append(inputs[number.argument])
         self.kernel.entry.parallel_packed(
@@ -262,7 +284,7 @@ class Part:
         )
 
     def for_gpu(self) -> GpuForm:
-        """The same group for a GPU. Raises RuntimeError if there is a function of rows in it."""
+        """The same kernel for a GPU. Raises RuntimeError if it has a function of rows."""
         if self.write is row_text:
             raise RuntimeError(
                 "a function of rows is a kernel of its own on a GPU: this group has no PTX"
@@ -273,16 +295,17 @@ class Part:
         return GpuForm(text, gpu_kernel(text))
 
     def ptx(self) -> Any:
-        """The PTX of that."""
+        """The PTX of the kernel for a GPU."""
         return self.for_gpu().kernel.ptx()
 
 
 class GpuPart(Part):
-    """The same on a GPU, or on one that is simulated."""
+    """A part on a GPU, real or simulated."""
 
     tier = "cuda"
 
     def make_kernel(self) -> Any:
+        """The kernel, and the sizes and strides that it takes (`rest`): see `gpu_text`."""
         from .gpu_kernel import gpu_kernel, gpu_text, launch
 
         self.launch = launch
@@ -307,7 +330,7 @@ class GpuPart(Part):
 
 
 def _prepare(kernels: Sequence[Any], when_ready: Callable[[], None]) -> None:
-    """Have one compiled after the other."""
+    """Compiles one kernel after the other, then calls `when_ready`."""
     if kernels:
         kernels[-1].prepare(partial(_prepare, kernels[:-1], when_ready))
     else:
@@ -315,7 +338,9 @@ def _prepare(kernels: Sequence[Any], when_ready: Callable[[], None]) -> None:
 
 
 def _shape_of(piece: Piece, program: Program) -> tuple[int, ...]:
-    """The sizes of the kernel that makes `piece`: rows, if it comes from a function of rows."""
+    """The sizes of the kernel that computes `piece`: its own, or those of the rows if a function of
+    rows is among its steps.
+    """
     if program.rows is not None and any(s.row for s in needed(program.steps, [piece.value])[0]):
         return program.rows.sizes
     return piece.sizes
@@ -324,7 +349,10 @@ def _shape_of(piece: Piece, program: Program) -> tuple[int, ...]:
 def needed(
     steps: Sequence[Step], values: Sequence[Any]
 ) -> tuple[list[Step], list[Read], list[Number]]:
-    """The steps that `values` depend on, in order, and what those read."""
+    """The steps that `values` depend on, in order, and the arguments that those read: elements of
+    tensors, and numbers.
+    """
+    # from the last step back: a step comes after all that it needs
     wanted = set(values)
     for step in reversed(steps):
         if step in wanted:
@@ -337,13 +365,14 @@ def needed(
 
 
 def _dtype(output: Output) -> Any:
+    """The dtype of an output that a kernel writes."""
     assert output.geometry is not None
     return output.geometry.dtype
 
 
-def _unlike(wanted: Sequence[str], names: Names) -> list[str]:
-    """These names; where one comes a second time, another."""
+def _unique(hints: Sequence[str], names: Names) -> list[str]:
+    """These names, with a new one for each that has occurred before."""
     found: list[str] = []
-    for name in wanted:
+    for name in hints:
         found.append(names.fresh(name) if name in found else name)
     return found

@@ -1,10 +1,11 @@
-"""Which pointwise operators the fuser can make part of a loop: those whose own loop is in its
-table.
+"""Decides which pointwise operators can be in a group: those whose loop is in the table of
+expressions.
 
-That is tried, with the arguments of a call but for its tensors: what runs for `x ** 2` is another
-loop than for `x ** y`.
+There is no list of them: the operator is tried on small tensors, with the other arguments of the
+call, because `x ** 2` runs another loop than `x ** y`.
 
-How the real one differs: 1.0.1 has a list of schemas and, elsewhere, a table of their expressions.
+How the real one differs: PyTorch 1.0.1 has a list of schemas and, elsewhere, a table of their
+expressions.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ DTYPES = (
 
 @lru_cache(1 << 12)
 def knows(name: str, arguments: tuple[Any, ...]) -> bool:
-    """Whether the overload `name` can be in a group: `arguments` are constants, as (class, value),
-    and kinds of types.
+    """Whether the overload `name` can be in a group. Each of `arguments` is a constant, as (class,
+    value), or the name of a type: "TensorType", else a number's.
     """
-    graph = Graph()
+    graph = Graph()  # of this one node
     graph.registerOutput(
         graph.insert(name.partition(".")[0], [_value(graph, a) for a in arguments])
     )
@@ -50,6 +51,7 @@ def _is_observed(graph: Graph, dtypes: tuple[dtype, dtype, dtype]) -> bool:
     left = iter(dtypes)
     tensors = [isinstance(v.type(), TensorType) for v in graph.inputs()]
     try:
+        # StopIteration: more tensors than dtypes
         given = [
             contiguous_geometry((2,), next(left), CPU) if is_tensor else float
             for is_tensor in tensors
@@ -63,6 +65,7 @@ def _is_observed(graph: Graph, dtypes: tuple[dtype, dtype, dtype]) -> bool:
 
 
 def _value(graph: Graph, argument: Any) -> Any:
+    """The graph's value for an argument: an input for a tensor or a number, else a constant."""
     if argument == "TensorType":
         return graph.addInput().setType(TensorType.get())
     if isinstance(argument, str):

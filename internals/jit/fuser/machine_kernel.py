@@ -1,8 +1,7 @@
-"""From the text of a kernel to code that runs: made once for each text, whatever group it came
-from.
+"""Compiles the text of a kernel, once for each text, whichever groups it came from.
 
-The text becomes a Python function, which is a kernel of `internals/machine_code` like those written
-by hand; its text is kept beside the object file.
+The text becomes a Python function, which `internals/machine_code` compiles like the kernels written
+by hand. The text is kept beside the object file.
 
 How the real one differs: `FusedKernelCPU` writes a C++ file, runs `g++` on it and loads the
 library.
@@ -50,8 +49,9 @@ class MachineKernel:
         self._lock = threading.Lock()
 
     def prepare(self, when_ready: Callable[..., Any]) -> None:
-        """See to it that there is machine code and call `when_ready()` then: now, if it is there,
-        on disk, or may be waited for."""
+        """Calls `when_ready()` when there is machine code: at once if there is some already, if it
+        is on disk, or if groups wait for their kernels; otherwise once it has been compiled in the
+        background. If compiling fails, `when_ready` is never called."""
         with self._lock:
             if self.state in ("new", "compiling") and (
                 settings.chosen.synchronous or self.is_on_disk()
@@ -67,7 +67,7 @@ class MachineKernel:
             when_ready()
 
     def finish(self) -> None:
-        """Compile it, and tell those who wait."""
+        """The background's job: compiles the kernel and calls all `when_ready` that wait."""
         with self._lock:
             if self.state == "compiling":
                 self._compile()
@@ -77,17 +77,19 @@ class MachineKernel:
                 call()
 
     def is_on_disk(self) -> bool:
+        """Whether an earlier process has compiled it: loading takes much less time."""
         from internals.machine_code.compile import key_of
 
         return cache.load(key_of(self.kernel, self.text.signature)) is not None
 
     def _compile(self) -> None:
+        """Compiles the kernel or loads it from disk, and writes its text beside the object file."""
         try:
             self.entry = self.kernel.entry(self.text.signature)
             self.state = "ready"
             cache.write(self.entry.key, "py", self.text.text.encode())
         except Exception as error:
-            # whatever the compiler has to say: the operators can do without it
+            # no error of the compiler stops the program, as the operators can do the same
             self.state, self.error = "failed", error
             warnings.warn(
                 f"the group {self.text.name} runs operator by operator, because it could not be "
@@ -111,7 +113,7 @@ class MachineKernel:
 
 
 def machine_kernel(text: KernelText) -> MachineKernel:
-    """The one kernel of this text."""
+    """The kernel of this text, made once: groups with the same code share it."""
     key = text.code, text.signature
     with _lock:
         found = _made.get(key)
@@ -121,22 +123,22 @@ def machine_kernel(text: KernelText) -> MachineKernel:
 
 
 def python_function(text: KernelText) -> Any:
-    """The Python function of a kernel's text, with what it mentions in its globals."""
+    """The Python function of a kernel's text; its globals are the functions that it calls."""
     scope = dict(NAMES)
     scope.update((local, on_cpu(name, d)) for local, name, d in text.functions)
     return function_from(text, scope)
 
 
 def function_from(text: KernelText, scope: dict[str, Any]) -> types.FunctionType:
-    """`def` executed: the source can be looked up as that of any function, which errors and
-    `inspect` do.
+    """The function that a kernel's text defines, with `scope` as its globals. Its source is in
+    `linecache`, so that tracebacks and `inspect` show it as for any function.
     """
     file = f"<fused kernel {text.name} {abs(hash(text.text)):x}>"
     linecache.cache[file] = (len(text.text), None, text.text.splitlines(keepends=True), file)
     names: dict[str, Any] = {**scope, "__name__": __name__}
     exec(compile(text.text, file, "exec"), names)
     function: Any = names[text.name]
-    function.__source__ = text.code
+    function.__source__ = text.code  # by which its machine code is found again
     return function
 
 

@@ -1,5 +1,5 @@
-"""The text of a kernel with functions of rows in it: `relu(layer_norm(x + y))`, `x - x.mean(-1,
-keepdim=True)`.
+"""Writes the text of a kernel with functions of rows in it, such as `relu(layer_norm(x + y))` or `x
+- x.mean(-1, keepdim=True)`.
 
     for row in range(begin, end):
         ...
@@ -13,13 +13,14 @@ keepdim=True)`.
             t1 = (n4 - float32(center)) * scale
             out[out_row + j] = maximum(t1, zero)
 
-A row of values that somebody needs whole is written to memory, if it is not an argument: to the row
-of an output, or to scratch memory as long as a row. It stays in the cache, and later loops read it
-from there; what else they need of the steps before, they compute again. softmax puts its result in
-the place of its argument. What one row has one of stands between the loops.
+A function of a row needs all its values in memory. If they are not an argument, a loop writes them
+there: to the row of an output, or to scratch memory as long as a row. There they stay in the cache,
+and later loops read them; other values that those loops need are computed again. softmax replaces
+its argument by its result. Values of which a row has only one, such as `center`, are computed
+between the loops.
 
-How the real one differs: 1.0.1 fuses no reductions; Inductor keeps what it needs twice in a buffer
-of the thread.
+How the real one differs: PyTorch 1.0.1 fuses no reductions; Inductor keeps values that it needs
+twice in a buffer of the thread.
 """
 
 from __future__ import annotations
@@ -59,8 +60,13 @@ def row_text(
 
 
 class _RowText:
-    """`where` says in which array the row of a step lies; `free` are outputs whose rows nobody uses
-    yet.
+    """The lines of the kernel, as they are written step by step.
+
+    where          the array in whose row the values of a step lie
+    free           outputs whose rows are not used yet, so that they can hold values: (array, dtype)
+    scratch        rows of scratch memory: (array, dtype)
+    of_each_row    values of which a row has only one
+    read_once      arguments that are read once for each row, before the loops
     """
 
     def __init__(
@@ -96,8 +102,12 @@ class _RowText:
         self.code = Lines()
 
     def write(self) -> KernelText:
+        """Goes through the steps. A step of single elements waits until a loop needs it; functions
+        of rows, and values of which a row has one, are written at once.
+        """
         self.stores = [self.body.converted(piece.value, d) for piece, _, _, d in self.outputs]
         row_places(self.code, self.pointers, self.rank)
+        # arguments with one value for each row, if they are needed outside of loops
         used = {x for s in self.steps if s in self.of_each_row and not s.row for x, _ in s.operands}
         used.update(x for s in self.steps if s.row for x, _ in s.operands[1:])
         self.read_once = [r for r in self.reads if r in used]
@@ -114,14 +124,15 @@ class _RowText:
         return self.whole()
 
     def in_place(self, step: Step) -> None:
-        """softmax: its argument is written to memory, and its result is there then."""
+        """Adds softmax or log_softmax: its argument is written to memory and replaced there."""
         array = self.stored(*step.operands[0])
         function = self.body.function(step.row, step.common)
         self.code.add(2, f"{function}({array}, {array}_row, {self.size})", comment(step), step)
+        # whatever lay in that row is overwritten
         self.where = {k: v for k, v in self.where.items() if v != array} | {step: array}
 
     def reduction(self, step: Step) -> None:
-        """One number of a row."""
+        """Adds a function that gives one number for a row: `center = row_mean(x, x_row, size1)`."""
         (value, d), *others = step.operands
         array = self.array_with(value, d)
         arguments = [array, f"{array}_row", self.size, *(self.body.converted(*o) for o in others)]
@@ -131,8 +142,8 @@ class _RowText:
         self.code.add(2, f"{step.name} = {text}", comment(step), step)
 
     def array_with(self, value: Any, d: dtype) -> str:
-        """The array in whose row `value` lies, as elements of dtype `d`: there already, or written
-        there now.
+        """The array in whose row `value` lies, with elements of dtype `d`. If there is none, a loop
+        writes it.
         """
         if isinstance(value, Read) and value.dtype is d and self.array_of[value][1] == "dense":
             return self.array_of[value][0]
@@ -141,7 +152,9 @@ class _RowText:
         return self.stored(value, d)
 
     def stored(self, value: Any, d: dtype) -> str:
-        """Write a row of `value` to memory that is free."""
+        """Adds a loop that writes a row of `value` to a free output or to new scratch memory;
+        returns the array.
+        """
         found = next(((p, e) for p, e in self.free if e is d), None)
         if found is not None:
             self.free.remove(found)
@@ -155,7 +168,7 @@ class _RowText:
         return array
 
     def finish(self) -> None:
-        """Write the outputs."""
+        """Adds the lines that write the outputs, except those whose values are already there."""
         elements, values = [], []
         for (piece, p, m, _), text in zip(self.outputs, self.stores):
             if m == "same" and piece.value in self.of_each_row:
@@ -167,9 +180,10 @@ class _RowText:
             self.loop(values, elements)
 
     def loop(self, values: Sequence[Any], last: Sequence[tuple[str, Any]]) -> None:
-        """A loop over the row that ends with the lines `last`, which need `values`; each comes with
-        what it stores.
+        """Adds a loop over the row. It ends with the lines `last`, as (line, value that it stores),
+        which need `values`: these are read from arguments or from memory, or computed.
         """
+        # all that `values` depend on, back to values that are in memory or that a row has one of
         wanted = set(values)
         for step in reversed(self.steps):
             if step in wanted and step not in self.where and step not in self.of_each_row:
@@ -189,7 +203,7 @@ class _RowText:
             self.code.add(3, line, step=value)
 
     def whole(self) -> KernelText:
-        """What was written, with all that has to stand before it."""
+        """The whole kernel: parameters and constants, then the lines of a row."""
         pointers, rank, code = self.pointers, self.rank, Lines()
         sizes = [f"size{d}" for d in range(1, rank)]
         strides = [
@@ -204,6 +218,7 @@ class _RowText:
         code.add(0, f"def {title(self.steps)}(begin, end, {', '.join(parameters)}):")
         for (text, d), name in self.body.constants.items():
             code.add(1, f"{name} = {cast(d)}({text})")
+        # `part` consecutive rows are done by one thread, and share a row of scratch memory
         for p in works:
             code.add(1, f"{p}_row = begin // {part[0]} * {self.size}")
         code.add(1, "for row in range(begin, end):")
@@ -225,8 +240,8 @@ class _RowText:
 
 
 def _of_each_row(steps: Sequence[Step], reads: Sequence[Read]) -> set[Any]:
-    """What is computed once for a row: numbers that functions of rows give, and what needs only
-    such and `reads`.
+    """The values that are computed once for a row: results of reductions, and steps that need only
+    such values and `reads`.
     """
     found: set[Any] = set(reads)
     for step in steps:

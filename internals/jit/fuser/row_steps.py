@@ -1,19 +1,19 @@
-"""Functions of rows as steps: what `softmax`, `layer_norm`, `sum`, `mean`, `var` and `std` are for
-one row.
+"""Functions of rows as steps: the steps that `softmax`, `layer_norm`, `sum`, `mean`, `var` and
+`std` have for one row.
 
-Of the reductions, one row gives one number. It is computed in double precision and converted at the
-end, as the eager kernels do, whose functions these are (`aten/compiled/row_functions.py`). What
-takes two goes over the row is two steps:
+A reduction gives one number for a row. It is computed in double precision and converted at the end,
+as in the eager kernels, whose functions are used (`aten/compiled/row_functions.py`). An operator
+that goes over the row twice becomes two steps:
 
     var          center = row_mean(x);  v = row_variance(x, center, correction)
     layer_norm   center = row_mean(x);  scale = row_rstd(x, center, eps);
                  normalized = (x - center) * scale;  * weight;  + bias
 
 The last three are ordinary loops over elements. All functions of rows in a group go over rows of
-one size.
+the same sizes.
 
-How the real one differs: 1.0.1 fuses no reductions; Inductor decomposes layer norm into a Welford
-reduction and what follows.
+How the real one differs: PyTorch 1.0.1 fuses no reductions; Inductor decomposes layer norm into a
+Welford reduction and elementwise steps.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from .observe import Observer
 
-FEW_ROWS = 8  # fewer rows than this are not enough work to share, if they are long
+FEW_ROWS = 8  # fewer long rows than this are left to the operators: threads share whole rows
 
 
 def normalized(x: Any, center: Any, scale: Any) -> Any:
@@ -51,8 +51,8 @@ def normalized(x: Any, center: Any, scale: Any) -> Any:
 
 
 def add_row_steps(observer: Observer, node: Node) -> bool:
-    """Put the steps of a function of rows into the program. False if a kernel cannot do it: the
-    operator has to.
+    """Adds the steps of a function of rows to the program. False if no kernel can compute it, and
+    the operator has to.
     """
     given = _Given(observer, node)
     rows, add = given.rows(), _STEPS[node.kind()]
@@ -63,13 +63,15 @@ def add_row_steps(observer: Observer, node: Node) -> bool:
 
 
 def short_values(steps: Sequence[Step], rows: Rows) -> set[Any]:
-    """What has lost the dimensions that rows are of, and all that is computed from it or meets it.
+    """The values that have lost the rows' dimensions, with all that is computed from them or
+    together with them.
 
-    `x.mean(-1)` of an x of sizes (8, 100) has sizes (8,); a kernel over rows takes it, and a tensor
-    that is added to it, for one of sizes (8, 1). Broadcasting takes (8,) for (1, 8), so where it
-    meets whole rows, this raises NotFusable.
+    `x.mean(-1)` of an x of sizes (8, 100) has sizes (8,). A kernel over rows treats it, and a
+    tensor that is added to it, as (8, 1). But broadcasting treats (8,) as (1, 8). So if such a
+    value meets whole rows, this raises NotFusable.
     """
     short: set[Any] = {s for s in steps if s.is_short}
+    # until nothing is added: a value that is used together with a short one is short too
     before = -1
     while before != len(short):
         before = len(short)
@@ -88,7 +90,7 @@ def short_values(steps: Sequence[Step], rows: Rows) -> set[Any]:
 
 
 class _Given:
-    """The arguments of a node, by name, and how to say what it computes."""
+    """A node's arguments by name, and the ways to add its steps to the program."""
 
     def __init__(self, observer: Observer, node: Node) -> None:
         self.observer, self.node = observer, node
@@ -98,8 +100,8 @@ class _Given:
         return self.observer.values[self.node.namedInput(name)]
 
     def rows(self) -> Rows | None:
-        """The rows that it goes over, if there are elements, they are floats, and lie side by side
-        in memory.
+        """The rows that the node goes over. None if a kernel cannot: if they are on a GPU, not
+        contiguous, empty, not floats, not of the last dimensions, or few and long.
         """
         x = self.x
         if not isinstance(x, TensorImpl) or self.observer.device is not CPU:
@@ -117,22 +119,21 @@ class _Given:
         else:
             d = self["dim"]
             dims = sorted(wrap_dims([d] if isinstance(d, int) else d or [], len(g.sizes)))
-        if not dims or list(dims) != list(range(dims[0], len(g.sizes))):
+        if not dims or list(dims) != list(range(dims[0], len(g.sizes))):  # not the last ones
             return None
         found = Rows(tuple(g.sizes), len(dims))
         shared = prod(found.outer) >= FEW_ROWS or g.numel < 2 * GRAIN
         return found if shared else None
 
-    def made(self, t: Tensor) -> Any:
-        return self.observer.made[id(t)]
+    def origin(self, t: Tensor) -> Any:
+        """The `Read` or `Step` that a tensor comes from."""
+        return self.observer.origins[id(t)]
 
     def step(
         self, name: str, operands: Sequence[tuple[Any, dtype]], result: dtype, sizes: Sequence[int],
         *, row: str = "", loop: Callable[..., Any] | None = None, **numbers: Any,
     ) -> Step:  # fmt: skip
-        """Add one. A function of rows computes in double precision, a loop in the dtype of the
-        result.
-        """
+        """Adds a step, a function of rows (`row`) or a loop, to the program."""
         common = self.x.dtype
         found = Step(name, loop, tuple(operands), numbers, common, result, tuple(sizes), self.node)
         found.row = row
@@ -140,18 +141,19 @@ class _Given:
         return found
 
     def center(self) -> Step:
+        """Adds a step for the mean of a row, in double precision."""
         x = self.x
         return self.step(
             self.observer.names.fresh("center"),
-            [(self.made(x), x.dtype)],
+            [(self.origin(x), x.dtype)],
             dt.float64,
             (),
             row="row_mean",
         )
 
     def result(self, step: Step, sizes: Sequence[int], shape_of_rows: bool) -> bool:
-        """What the node gives is what `step` does. `shape_of_rows`: it has lost the dimensions of
-        the rows.
+        """Makes `step` the node's result; always True. `shape_of_rows`: whether it has lost the
+        rows' dimensions.
         """
         step.name = self.observer.names.value(self.node.output())
         step.sizes, step.is_short = tuple(sizes), shape_of_rows
@@ -160,33 +162,40 @@ class _Given:
 
 
 def _softmax(given: _Given, rows: Rows) -> bool:
+    """softmax or log_softmax: one step, whose result is a whole row."""
     x = given.x
     name = given.node.kind().partition("::")[2]
     return given.result(
-        given.step("", [(given.made(x), x.dtype)], x.dtype, rows.sizes, row=name), rows.sizes, False
+        given.step("", [(given.origin(x), x.dtype)], x.dtype, rows.sizes, row=name),
+        rows.sizes,
+        False,
     )
 
 
 def _total(given: _Given, rows: Rows) -> bool:
+    """sum or mean: one step."""
     x, row = given.x, "row_" + given.node.kind().partition("::")[2]
-    return _reduced(given, rows, given.step("", [(given.made(x), x.dtype)], x.dtype, (), row=row))
+    return _reduced(given, rows, given.step("", [(given.origin(x), x.dtype)], x.dtype, (), row=row))
 
 
 def _variance(given: _Given, rows: Rows) -> bool:
+    """var or std: the mean, then the step that needs it."""
+    # the overload with `dim` has a flag `unbiased`, the other a number
     correction = (
         int(given["unbiased"]) if overload_of(given.node).endswith(".dim") else given["correction"]
     )
     correction = 1 if correction is None else correction
-    if rows.length <= correction:  # the operator has a warning for that
+    if rows.length <= correction:  # left to the operator, which warns
         return False
     x, row = given.x, "row_variance" if given.node.kind() == "aten::var" else "row_std"
-    operands = [(given.made(x), x.dtype), (given.center(), dt.float64)]
+    operands = [(given.origin(x), x.dtype), (given.center(), dt.float64)]
     return _reduced(
         given, rows, given.step("", operands, x.dtype, (), row=row, correction=float(correction))
     )
 
 
 def _reduced(given: _Given, rows: Rows, step: Step) -> bool:
+    """Makes `step`, a reduction, the node's result, with or without the rows' dimensions."""
     keepdim = bool(given["keepdim"])
     first = len(rows.outer)
     sizes = reduced_sizes(rows.sizes, range(first, len(rows.sizes)), keepdim)
@@ -194,12 +203,13 @@ def _reduced(given: _Given, rows: Rows, step: Step) -> bool:
 
 
 def _layer_norm(given: _Given, rows: Rows) -> bool:
+    """layer_norm: mean, rstd, and up to three loops over elements."""
     x, weight, bias = given.x, given["weight"], given["bias"]
     check_layer_norm(x, list(given["normalized_shape"]), weight, bias)
     d = x.dtype
     if any(t is not None and t.dtype is not d for t in (weight, bias)):
         return False
-    row, center, names = given.made(x), given.center(), given.observer.names
+    row, center, names = given.origin(x), given.center(), given.observer.names
     scale = given.step(
         names.fresh("scale"),
         [(row, d), (center, dt.float64)],
@@ -214,7 +224,7 @@ def _layer_norm(given: _Given, rows: Rows) -> bool:
     for t, loop in ((weight, np.multiply), (bias, np.add)):
         if t is not None:
             step = given.step(
-                names.temporary(), [(step, d), (given.made(t), d)], d, rows.sizes, loop=loop
+                names.temporary(), [(step, d), (given.origin(t), d)], d, rows.sizes, loop=loop
             )
     return given.result(step, rows.sizes, False)
 

@@ -1,7 +1,6 @@
-"""What a group computes, step by step: the words that `observe` writes a program in and the writers
-of kernels read.
+"""The steps of a group's program: `observe` makes them, and the writers of kernels read them.
 
-How the real one differs: 1.0.1 writes C directly from the nodes of the group.
+How the real one differs: PyTorch 1.0.1 writes C directly from the nodes of the group.
 """
 
 from __future__ import annotations
@@ -18,11 +17,13 @@ from internals.jit.ir import Node
 
 
 class NotFusable(Exception):
-    """A group that cannot be one loop, and why."""
+    """Raised for a group that no kernel can compute; its text is the reason."""
 
 
 class Read:
-    """An element of an argument: what a chunk of it, or all of it, looks like in memory."""
+    """An element of an argument, or of a chunk of it: its number among the arguments, and where the
+    elements lie in its memory (offset and strides in elements).
+    """
 
     def __init__(self, name: str, argument: int, t: TensorImpl) -> None:
         g = t._geometry
@@ -31,22 +32,24 @@ class Read:
 
 
 class Rows(NamedTuple):
-    """Tensors of these sizes, as rows of the elements of their last `dims` dimensions."""
+    """Tensors of these sizes, seen as rows: the last `dims` dimensions lie within a row."""
 
     sizes: tuple[int, ...]
     dims: int
 
     @property
     def outer(self) -> tuple[int, ...]:
+        """The sizes of the dimensions that number the rows."""
         return self.sizes[: -self.dims]
 
     @property
     def length(self) -> int:
+        """The number of elements in a row."""
         return prod(self.sizes[-self.dims :])
 
 
 class Number:
-    """A Python number that is an argument of the group: another one in every call."""
+    """A Python number that is an argument of the group, so that it may differ in each call."""
 
     def __init__(self, name: str, argument: int, kind: type) -> None:
         self.name, self.argument, self.kind = name, argument, kind
@@ -57,8 +60,8 @@ class Step:
     `numbers` belong to the loop.
 
     `common` is the dtype that is computed in, `dtype` that of the result; `loop` is None for a
-    cast. `row` is the name of a function of whole rows, "softmax", or "" (`row_steps.py`);
-    `is_short` says of one that its result has lost the dimensions that rows are of.
+    cast. `row` is the name of a function of whole rows, such as "softmax", or "" (`row_steps.py`);
+    `is_short` tells whether its result has lost the rows' dimensions.
     """
 
     row = ""
@@ -79,14 +82,16 @@ class Step:
 
 
 class Array(NamedTuple):
-    """How something lies in memory."""
+    """The sizes of an array and its strides in elements."""
 
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
 
 
 class Piece(NamedTuple):
-    """A value, and where in an output it goes: sizes, strides, and an offset in elements."""
+    """A value, and the part of an output that it is written to: sizes, strides and offset, in
+    elements.
+    """
 
     value: Any
     sizes: tuple[int, ...]
@@ -95,8 +100,9 @@ class Piece(NamedTuple):
 
 
 class Output(NamedTuple):
-    """A tensor that the group returns: a new one that pieces are written to, `argument` if one that
-    went in, `twin` if it is an earlier output once more, `deferred` if a deferred call makes it."""
+    """A tensor that the group returns: a new one, of `geometry`, that pieces are written to; or one
+    of the arguments, an earlier output once more (`twin`), or the result of a deferred call, by
+    number."""
 
     geometry: Geometry | None
     pieces: tuple[Piece, ...] = ()
@@ -106,9 +112,9 @@ class Output(NamedTuple):
 
 
 class DeferredCall(NamedTuple):
-    """An operator that runs after the kernels, on what they made: one that sums, or needs a sum.
-    `inputs` are ("input", i), ("output", i), ("deferred", i) or ("constant", value); its results
-    are the next of the deferred values; `kind` is that of its node."""
+    """An operator that runs after the kernels, on their results: one that sums, or needs a sum.
+    `inputs` are ("input", i), ("output", i), ("deferred", i) or ("constant", value). Its `results`,
+    a count, are appended to the deferred values; `kind` is that of its node."""
 
     kind: str
     function: Any
@@ -117,11 +123,11 @@ class DeferredCall(NamedTuple):
 
 
 class Program(NamedTuple):
-    """All steps of a group for arguments of certain geometries, in order, what comes out, and where
-    it runs.
+    """The program of a group for arguments of certain geometries: its steps in order, its outputs,
+    and the device that it runs on.
 
-    The first of the outputs are those of the group; others are there for the deferred calls. `rows`
-    are what functions of rows go over, if there are any.
+    The first outputs are those of the group; further ones are for the deferred calls. `rows` are
+    the rows of its functions of rows, if there are any.
     """
 
     steps: list[Step]

@@ -1,10 +1,11 @@
-"""How a kernel walks over memory: sizes and strides after merging dimensions
+"""The walk of a kernel over memory: sizes and strides after merging dimensions
 (`TensorIteratorBase::coalesce_dimensions`).
 
-Outputs decide the order: their fastest dimension is the innermost loop. Dimensions that all
-operands could as well see as one are merged; most groups have one left.
+Outputs decide the order: their fastest dimension is the innermost loop. Two dimensions are merged
+if they are one run of elements with a single stride in every operand; most groups have one
+dimension left. For example, for contiguous x and y of (8, 100), `x + y` walks over (800,).
 
-How the real one differs: 1.0.1 merges dimensions of each operand by itself
+How the real one differs: PyTorch 1.0.1 merges the dimensions of each operand separately
 (`TensorDesc::contiguity`).
 """
 
@@ -22,8 +23,8 @@ Strides = tuple[int, ...]
 
 
 class Walk(NamedTuple):
-    """`shape`, the outermost dimension first; for each array its strides in elements, and its
-    dtype.
+    """The sizes of the dimensions that are left, the outermost first, and for each array its
+    strides in elements and its dtype. Arrays that are read come first.
     """
 
     shape: tuple[int, ...]
@@ -32,17 +33,22 @@ class Walk(NamedTuple):
 
     @property
     def numel(self) -> int:
+        """The number of elements."""
         n = 1
         for size in self.shape:
             n *= size
         return n
 
     def modes(self) -> list[str]:
-        """What each array does in the innermost dimension: "dense", "same" or "strided"."""
+        """The way each array advances in the innermost dimension: "dense" by 1, "same" not at all,
+        "strided" by more.
+        """
         return [{1: "dense", 0: "same"}.get(s[-1], "strided") for s in self.strides]
 
     def numbers(self) -> tuple[int, ...]:
-        """The sizes and strides that are arguments of the kernel, in order."""
+        """The sizes and strides that are arguments of the kernel, in order. The size of the first
+        dimension follows from the range of the loop, innermost strides 0 and 1 from the text.
+        """
         last = len(self.shape) - 1
         found = list(self.shape[1:])
         for s, mode in zip(self.strides, self.modes()):
@@ -53,13 +59,14 @@ class Walk(NamedTuple):
 def walk_over_rows(
     rows: Rows, reads: Sequence[Any], writes: Sequence[Any], dtypes: Sequence[dtype]
 ) -> Walk:
-    """The same over `rows`, whose elements are the last of at least two dimensions. Raises
+    """The walk over `rows`: the last of at least two dimensions lies within a row. Raises
     NotFusable.
     """
     shape, k = rows.sizes, len(rows.outer)
     if any(not _fits(a.sizes, shape) for a in (*reads, *writes)):
         raise NotFusable("tensors of other sizes than the rows")
     strides = [broadcast_strides(a.sizes, a.strides, shape) for a in (*reads, *writes)]
+    # dimensions within a row and those of the rows are merged separately, in index order
     inner, of_rows = coalesce(shape[k:], [s[k:] for s in strides], range(rows.dims))
     if len(inner) > 1:
         raise NotFusable("rows of several dimensions, which do not lie in memory as one")
@@ -79,14 +86,15 @@ def _fits(sizes: Sequence[int], shape: Sequence[int]) -> bool:
 def walk_over(
     shape: Sequence[int], reads: Sequence[Any], writes: Sequence[Any], dtypes: Sequence[dtype]
 ) -> Walk:
-    """The walk over arrays with `sizes` and `strides`, that are read or written, broadcast to
+    """The walk over arrays that are read or written, each with `sizes` and `strides`, broadcast to
     `shape`.
     """
+    # outputs first: their memory decides the order of the dimensions
     rows = [broadcast_strides(a.sizes, a.strides, shape) for a in (*writes, *reads)]
     merged, strides = coalesce(shape, rows, memory_order(shape, rows))
     if not merged:
         merged, strides = (1,), [(1,)] * len(rows)
-    if merged == (1,):
+    if merged == (1,):  # a single element: no stride matters
         strides = [(1,)] * len(rows)
     found = tuple(tuple(s) for s in strides)
     return Walk(tuple(merged), (*found[len(writes) :], *found[: len(writes)]), tuple(dtypes))
