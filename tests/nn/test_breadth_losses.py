@@ -125,6 +125,7 @@ SAME = cases("""
         mode="max")
     T.nn.functional.embedding_bag(T.tensor([0, 1], dtype=T.int32), T.ones(2, 3), T.tensor([0]))
     T.embedding_bag(T.ones(2, 3), T.tensor([0, 1]), T.tensor([0, 1]))[0]
+    T.embedding_bag(T.eye(5), T.tensor([[0, 1], [2, 3]]), T.tensor([0, 1]))[0]
     T.nn.functional.dropout3d(T.ones(2, 3, 1, 1, 1), training=False)
     T.nn.functional.alpha_dropout(T.ones(2, 3), 1.0, True)
     T.nn.functional.feature_alpha_dropout(T.ones(2, 3), 0.3)

@@ -54,6 +54,7 @@ REDUCTIONS = {"mean": "", "sum": ", reduction='sum'", "none": ", reduction='none
 CLASSES = cases("""
     F.nll_loss(x(4, 3), x.labels(4, classes=3)R)
     F.nll_loss(x(3), x.labels(classes=3)R)
+    F.nll_loss(x(3).detach(), x.labels(1, classes=3)R)
     F.nll_loss(x(4, 3), x.labels(4, classes=3), x(3)R)
     F.nll_loss(x(4, 3), x.of([0, -100, 2, -100], "int64")R)
     F.nll_loss(x(4, 3), x.of([0, 1, 2, 1], "int64"), x(3), ignore_index=1R)
@@ -113,6 +114,7 @@ MORE = cases("""
 
 ERRORS = cases("""
     F.nll_loss(x(2, 3), x.labels(3, classes=3))
+    F.nll_loss(x(3), x.labels(2, classes=3))
     F.nll_loss(x(2, 3), x.of([0, 3], "int64"))
     F.nll_loss(x(2, 3), x.of([0, -1], "int64"))
     F.nll_loss(x(2, 3), x.of([0, 1], "int32"))

@@ -116,7 +116,8 @@ def _embedding_bag(
     Raises RuntimeError for tensors that do not fit, for offsets that do not begin with 0 or go
     beyond the indices, and for indices that are not rows of `weight`.
     """
-    rows, begins = snapshot(indices), snapshot(offsets)
+    # (number of indices,): bags of a matrix of indices are cut from its elements, row by row
+    rows, begins = snapshot(indices).reshape(-1), snapshot(offsets)
     check_bags(weight, indices, offsets, begins, mode, per_sample_weights, include_last_offset)
     sizes = _sizes(begins, rows.size, include_last_offset)
     # (number of indices that are in a bag,): the bag of each of them, in ascending order

@@ -50,6 +50,12 @@ def nll_loss_forward(
         usual = _usual_rows(self._geometry, target._geometry)
         if usual is not None and _all_count(t := array(target), usual[1], ignore_index):
             return _reduce_all(array(self), usual[0] + t, self._geometry.dtype, reduction)
+    if self.dim() == 1 and target.dim() == 1:
+        if target.shape[0] != 1:
+            raise ValueError(
+                f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}"
+            )
+        target = target.select(0, 0)  # here PyTorch takes (1) for (); its derivative does not
     check_nll_loss(self, target)
     return _pick(self, target, weight, reduction, ignore_index, self.dim() - 1)
 
