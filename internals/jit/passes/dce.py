@@ -116,8 +116,8 @@ class _Eliminator:
     # Sweep
 
     def sweep(self, block: Block) -> bool:
-        """Destroy the nodes that are not marked, the last one first, so that a node's users go before
-        it. True if there were any.
+        """Destroy the nodes that are not marked, the last one first, so that a node has no users
+        left when its turn comes. True if there were any.
         """
         changed = False
         for node in block.nodes(reverse=True):

@@ -157,7 +157,7 @@ def _copy_constants(reverse: Block) -> None:
 
 
 def _ask_sizes_of_captures(graph: Graph, reverse: Block) -> None:
-    """Let the reverse program compute `size(x)` itself if it captures x anyway: one capture less."""
+    """Let the reverse program compute `size(x)` if it captures x anyway: one capture less."""
     captures = _captures(graph)
     known = set(captures)
     for v in captures:

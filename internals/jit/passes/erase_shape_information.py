@@ -1,10 +1,9 @@
-"""Tensor types without what is known of them (`torch/csrc/jit/passes/shape_analysis.cpp`).
+"""Erasure of shapes: the type of every tensor becomes `Tensor`
+(`torch/csrc/jit/passes/shape_analysis.cpp`).
 
 A trace knows the sizes of its example inputs, a plan the dtypes of the arguments it was made for. A
-graph that is to serve others too must not: `Float(2, 3, strides=[3, 1], requires_grad=0,
+graph for other arguments must not rely on them: `Float(2, 3, strides=[3, 1], requires_grad=0,
 device=cpu)` becomes `Tensor`, also inside lists, tuples and optionals.
-
-How the real one differs: nothing.
 """
 
 from __future__ import annotations
