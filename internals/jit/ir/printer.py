@@ -101,7 +101,7 @@ def _call(node: Node, groups: list[Node] | None) -> str:
         scalars = node.attribute("scalar_args") if "scalar_args" in names else []
         shown = ", ".join(f"{n}={attribute_text(node, n)}" for n in names if n != "scalar_args")
         return f"{name}[{shown}]({', '.join(map(str, scalars))})"
-    if groups is not None and "Subgraph" in names:
+    if groups is not None and "Subgraph" in names:  # its graph is printed after this one
         name += f"_{len(groups)}"
         groups.append(node)
         names = (

@@ -98,7 +98,7 @@ class Value:
         if not name:
             return self
         older = names.get(name)
-        if older is not None:
+        if older is not None:  # it moves to a name with a suffix, which frees this one
             older.setDebugName(_next_free(name, names, self._node.graph._suffixes))
         names[name] = self
         self._name = name

@@ -126,7 +126,7 @@ class _Checker:
             raise VerificationError(
                 "types", f"the type of %{value.debugName()} is {value.type()!r}, no type", node
             )
-        other = self.values.setdefault(value.unique(), value)
+        other = self.values.setdefault(value.unique(), value)  # an earlier owner of the number
         if other is not value or value.unique() >= self.graph._uniques:
             raise VerificationError(
                 "numbers",

@@ -172,6 +172,7 @@ def _check_loop(node: Node) -> None:
     _expect(node, node.input(1), BoolType.get(), "the condition")
     _expect(node, inside[0], IntType.get(), "the counter")
     _expect(node, again[0], BoolType.get(), "the next condition")
+    # inside[0] is the counter, again[0] the condition
     _pass_on(carried, inside[1:], "the Loop is given", "an input of its body")
     _pass_on(again[1:], inside[1:], "the body gives", "its input in the next turn")
     _pass_on(again[1:], node.outputs(), "the body gives", "an output of the Loop")

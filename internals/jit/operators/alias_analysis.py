@@ -429,6 +429,7 @@ def _only_reads(user: Node, offset: int, graph: Graph) -> bool:
         or user.kind() in PASS_ON
     ):
         return False
+    # `slice(list)` returns a list with the same elements, though its schema annotates nothing.
     gives_containers = any(
         is_mutable_type(v.type()) and v.type().kind() != "TensorType" for v in user.outputs()
     )

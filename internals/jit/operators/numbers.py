@@ -281,6 +281,7 @@ def divmod_(x: float, y: float) -> tuple[Any, Any]:
     if type(x) is not type(y):
         quotient = float(floor(c_math.div(x, y)))
         return quotient, x - quotient * y
+    # As Python does it: the remainder of C has the sign of x, and should have that of y.
     rest = c_math.fmod(x, y)
     if rest and (rest < 0) != (y < 0):
         rest += y

@@ -121,6 +121,7 @@ def _name_chunks(node: Node) -> bool:
     if not isinstance(chunks, int) or not isinstance(dim, int) or len(uses) != 1:
         return False
     unpack = uses[0].user
+    # chunk may return fewer than it was asked for, so the numbers must agree
     if unpack.kind() != "prim::ListUnpack" or unpack.outputsSize() != chunks:
         return False
     graph = node.owningGraph()

@@ -98,6 +98,7 @@ class _Eliminator:
         if owner is None or owner.kind() not in ("prim::If", "prim::Loop", "prim::GradOf"):
             self._now_live(block.outputs())
         elif owner.kind() == "prim::Loop":
+            # A carried value is live if the body reads it in the next turn, or it is read after.
             again, *results = block.outputs()
             if owner in self.marked:
                 self._now_live([again])

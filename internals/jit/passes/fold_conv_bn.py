@@ -214,7 +214,7 @@ def _replace(layer: Node, reader: Node, weight: Tensor, bias: Any, suffix: str) 
     finally:
         set_grad_mode(was)
     result = reader.output()
-    if result.hasDebugName():
+    if result.hasDebugName():  # the layer's output takes over the name
         name = result.debugName()
         result.setDebugName("")
         layer.output().setDebugName(name)

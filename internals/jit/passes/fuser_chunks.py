@@ -42,6 +42,7 @@ def move_chunk_up(consumer: Node, v: Value, is_fusable: Callable[[Node], bool]) 
     chunk = v.node()
     if chunk.kind() not in ("prim::ConstantChunk", BROADCASTING_CHUNK):
         return False
+    # An input of the chunk whose operation can move behind it; a ConstantChunk has only one input.
     found = next(
         (i for i, w in enumerate(chunk.inputs()) if _can_move_behind(w, chunk, is_fusable)), None
     )

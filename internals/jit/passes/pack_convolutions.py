@@ -192,6 +192,7 @@ def cut_constants(graph: Graph) -> bool:
     aliases: AliasDb | None = None
     for node in graph.findAllNodes("aten::chunk"):
         source = node.input(0)
+        # A cast only changes the type: look through it for the constant.
         while source.node().kind() == "prim::unchecked_cast":
             source = source.node().input()
         tensor, arguments = constant(source), [constant(v) for v in node.inputs()[1:]]

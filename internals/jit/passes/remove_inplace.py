@@ -108,10 +108,12 @@ def _is_alone(node: Node, aliases: AliasDb) -> bool:
         or maker.hasSideEffects()
     ):
         return False
+    # The caller or a list may have it; or it is the maker's input itself, or a view of it.
     if aliases.may_alias_wildcard([written]) or aliases.may_contain_alias(
         maker.inputs(), [written]
     ):
         return False
+    # Every other value that may share the memory, such as a view, must not be used after the write.
     others = [
         v
         for v in all_values(node.owningGraph().block())

@@ -203,6 +203,7 @@ def _described(v: Value) -> Any:
         inner = tuple([_described(e) for e in node.inputs()])
         return None if None in inner else inner
     value = constant(v)
+    # Of a constant tensor only the geometry counts: nodes with other constants share the trial.
     if isinstance(value, TensorImpl):
         return Tensor(value.dtype, tuple(value.shape), value.stride())
     if value is not NOT_CONSTANT:

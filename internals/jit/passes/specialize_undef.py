@@ -79,6 +79,7 @@ def _grad_of(node: Node, known: dict[Value, str]) -> bool:
     if UNKNOWN in states:
         known.update(dict.fromkeys(node.outputs(), UNKNOWN))
         return False
+    # At least one gradient is there, so the body would run: it replaces the GradOf.
     body: Block = node.blocks()[0]
     for inner in body.nodes():
         _note(inner, known)

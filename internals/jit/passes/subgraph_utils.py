@@ -74,7 +74,7 @@ def clone_into(group: Node, node: Node, is_input: Callable[[Value], bool]) -> No
     are constants, are copied.
     """
     graph = subgraph_of(group)
-    inside = dict(zip(group.inputs(), graph.inputs()))
+    inside = dict(zip(group.inputs(), graph.inputs()))  # value outside → the one in the group
     with graph.insert_point_guard(graph.block().param_node().next()):
         for v in node.inputs():
             if v in inside:
@@ -85,6 +85,7 @@ def clone_into(group: Node, node: Node, is_input: Callable[[Value], bool]) -> No
             else:
                 inside[v] = copy_constant(v, graph)
         clone = graph.insertNode(graph.createClone(node, inside.__getitem__))
+    # What the group read from `node` outside, it reads from the copy now.
     for old, new in zip(node.outputs(), clone.outputs()):
         replace_input(group, old, new)
     return clone

@@ -165,6 +165,7 @@ class Emitter:
                 (self.depth.get(v.node(), 0) for v in found.inputs if v.node() in self.within),
                 default=0,
             )
+            # Only a number that is used once may be nested, and expressions stay readable.
             uses = node.output().uses()
             if (
                 not found.scalar

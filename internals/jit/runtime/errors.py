@@ -84,6 +84,7 @@ def raise_at(error: Exception, node: Node, function: str, outer: Sequence[CodeFr
     if inner is not None and node.hasAttribute("Subgraph"):
         frames = [*outer, *(f._replace(function=f.function or function) for f in inner.frames)]
         raise_failure(inner._replace(frames=tuple(frames)), error.__cause__)
+    # `inner` has its own text already, so only frames are added, and the cause stays.
     if inner is not None and node.kind() in ("prim::CallFunction", "prim::CallMethod"):
         raise_failure(inner._replace(frames=(*frames, *inner.frames)), error.__cause__)
     kind: type[Exception] = RuntimeError

@@ -122,6 +122,7 @@ class InlineNodes:
         while waiting:
             item = waiting.pop()
             if isinstance(item, Value):
+                # Only the node just before may be evaluated in place.
                 if item.node() is not point or not may_inline(item):
                     continue
                 item = item.node()
@@ -132,7 +133,7 @@ class InlineNodes:
             for block in item.blocks():
                 self.scan_block(block)
             point = previous_non_constant(item)
-            waiting.extend(item.inputs())
+            waiting.extend(item.inputs())  # the last input is popped first
         return point
 
 

@@ -195,6 +195,7 @@ class Tie:
     def instruction(self, pc: int) -> int:
         """Translate one instruction; returns how many were consumed (2 for LOOP)."""
         op, X, N = self.code.instructions[pc]
+        # Loads only note an operand; the first step is made by what pops it.
         if op in ("LOAD", "MOVE"):
             self.push_register(X, op == "MOVE")
         elif op == "LOADC":
@@ -203,6 +204,7 @@ class Tie:
             n = N if op == "STOREN" else 1
             self.bring(self.pop(n), [self.operand(X + i) for i in range(n)], pc)
         elif op == "DROPR":
+            # If the register is still on the stack, it is cleared when the entry is popped.
             if not self.hand_over(X) and not is_number(self.code.values[X - 1]):
                 self.put(COPY, None, 0, 0, X, pc)
         elif op == "DROP":
