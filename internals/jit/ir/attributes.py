@@ -93,6 +93,7 @@ class HasAttributes:
         return found
 
     def _get(self, name: str, kind: str) -> Any:
+        """The value of an attribute that must be of this kind."""
         found = self._find(name)
         if found.kind != kind:
             raise RuntimeError(

@@ -149,6 +149,7 @@ class _Dump:
     # The text
 
     def text(self) -> str:
+        """The graph, then the graphs that its nodes hold."""
         inputs = [v for v in self.graph.inputs() if v not in self.modules] + list(
             dict.fromkeys(self.parameters.values())
         )
@@ -324,6 +325,7 @@ def attribute_text(kind: str, value: Any) -> str:
 
 
 def _value(value: object) -> str:
+    """The text of a constant: booleans as 0 and 1, floats with six digits."""
     if isinstance(value, (bool, int)):
         return str(int(value))
     if isinstance(value, float):

@@ -188,6 +188,7 @@ class Graph:
 
     @contextmanager
     def insert_point_guard(self, place: Node | Block) -> Iterator[None]:
+        """Put new nodes at `place` inside the `with` block."""
         outer = self._insert_before
         self.setInsertPoint(place)
         try:
@@ -197,6 +198,7 @@ class Graph:
 
     @contextmanager
     def source_range_guard(self, range: SourceRange | StackRange) -> Iterator[None]:
+        """Give new nodes this source range inside the `with` block."""
         outer, self.current_source_range = self.current_source_range, range
         try:
             yield

@@ -130,6 +130,7 @@ class LiteralParser:
     # Numbers, devices and containers
 
     def _number(self) -> int | float | complex:
+        """Reads a number; a complex one is two, `1.+2.j`."""
         real = self._real()
         if isinstance(real, complex) or self.reader.current.text not in ("+", "-"):
             return real
@@ -144,6 +145,7 @@ class LiteralParser:
         return python(value) if python else value
 
     def _real(self) -> int | float | complex:
+        """Reads a signed number; `2j` is the imaginary part of a complex one."""
         sign = -1 if not self.reader.accept("+") and self.reader.accept("-") else 1
         token = self.reader.next()
         if token.text in ("infj", "nanj"):
@@ -168,6 +170,7 @@ class LiteralParser:
         return self.reader.items("[", ",", "]", lambda: self.value(element))
 
     def _tuple(self, expected: Type | None) -> tuple[Any, ...]:
+        """Reads `(1, "a")`, each element by the type expected of it."""
         reader = self.reader
         values: list[Any] = []
         elements = expected.elements if isinstance(expected, TupleType) else ()

@@ -85,6 +85,7 @@ class OneGraph:
         self.groups: list[Node] = []  # nodes whose graph follows in the text
 
     def read(self) -> Graph:
+        """Reads from the inputs to the `return`, and then the graphs of its groups."""
         values: ChainMap[str, Value] = ChainMap()
         self._block_inputs(self.graph.block(), values)
         self._nodes(self.graph.block(), values, "return")

@@ -75,6 +75,7 @@ class TensorType(Type):
         return cls(t.dtype, t.device, tuple(t.size()), tuple(t.stride()), t.requires_grad)
 
     def parts(self) -> tuple[Any, ...]:
+        """The facts that equality compares: all but `inferred`."""
         return (
             self._dtype,
             self._device,

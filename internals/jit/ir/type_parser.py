@@ -136,6 +136,9 @@ class TypeParser:
     # Types with parts
 
     def _future(self) -> t.Type:
+        """Reads the rest of `Future[int]`, as graphs print it, or `Future(int)`, as schemas spell
+        it.
+        """
         closing = "]" if self.reader.accept("[") else ")"
         if closing == ")":
             self.reader.expect("(")
@@ -144,6 +147,7 @@ class TypeParser:
         return t.FutureType(element)
 
     def _dict(self) -> t.Type:
+        """Reads the rest of `Dict(str, int)`."""
         self.reader.expect("(")
         key = self.parse().type
         self.reader.expect(",")
@@ -152,6 +156,8 @@ class TypeParser:
         return t.DictType(key, value)
 
     def _namedtuple(self) -> t.Type:
+        """Reads the rest of `NamedTuple(a : int, b : Tensor)`."""
+
         def field() -> tuple[str, t.Type]:
             name = self.reader.expect_kind(IDENT).text
             self.reader.expect(":")
@@ -242,6 +248,7 @@ class TypeParser:
         return AliasInfo(before, after, is_write)
 
     def _alias_sets(self) -> tuple[str, ...]:
+        """Reads `a|b`; with a wildcard among them, it is the only one that counts."""
         sets: list[str] = []
         while True:
             sets.append(

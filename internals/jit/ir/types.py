@@ -264,6 +264,8 @@ class OptionalType(SingleElementType):
 
 
 class ListType(SingleElementType):
+    """A list whose elements have the type `element`: `int[]`."""
+
     __slots__ = ()
 
     def str(self) -> Text:
@@ -281,6 +283,8 @@ class ListType(SingleElementType):
 
 
 class FutureType(SingleElementType):
+    """The result of `fork`, a value of type `element` that is computed in another thread."""
+
     __slots__ = ()
 
     def str(self) -> Text:
@@ -300,6 +304,8 @@ class FutureType(SingleElementType):
 
 
 class DictType(Type):
+    """A dict with keys of one type and values of one type: `Dict(str, int)`."""
+
     __slots__ = ("key", "value", "size", "depth")
 
     def __init__(self, key: Type, value: Type) -> None:

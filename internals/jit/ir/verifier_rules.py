@@ -132,6 +132,7 @@ class Shape(NamedTuple):
 
 
 def _check_shape(node: Node, shape: Shape) -> None:
+    """Check the numbers of inputs, outputs and blocks, and that all attributes are there."""
     counts = (
         ("inputs", "structure", node.inputsSize(), shape.inputs),
         ("outputs", "structure", node.outputsSize(), shape.outputs),
@@ -261,6 +262,7 @@ def _check_tuple_unpack(node: Node) -> None:
 
 
 def _check_elements(node: Node, parts: Sequence[Value], whole: Value) -> None:
+    """Check the types of a tuple's elements; either may know more of a tensor than the other."""
     type = whole.type()
     if not isinstance(type, TupleType):
         raise Broken(
@@ -288,6 +290,7 @@ def _check_list_construct(node: Node) -> None:
 
 
 def _check_dict_construct(node: Node) -> None:
+    """Check inputs that are key, value, key, value, ..."""
     type = node.output().type()
     if not isinstance(type, DictType) or node.inputsSize() % 2:
         raise Broken(

@@ -174,6 +174,7 @@ class AliasDb(TopologicalMoves):
         return found
 
     def _find_writes(self, node: Node) -> Locations:
+        """The union of the node's own writes and those of the nodes in its blocks."""
         found = set(self._wildcards() if node in self._writes_everywhere else ())
         for value, inside in self._writes.get(node, ()):
             found |= self._contained(value) if inside else self._locations(value)
@@ -308,6 +309,7 @@ class AliasDb(TopologicalMoves):
         self._point_all(node.outputs(), carried)
 
     def _analyze_subgraph(self, node: Node) -> None:
+        """Inputs and outputs of the graph inside are those of the node, and so are its writes."""
         subgraph = node.g("Subgraph")
         self._point_all(subgraph.inputs(), node.inputs())
         self._analyze_block(subgraph.block())

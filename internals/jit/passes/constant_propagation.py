@@ -59,6 +59,8 @@ def constant_propagation(graph: Graph) -> bool:
 
 
 class _Propagator:
+    """The pass over one graph. Each method returns whether it has changed something."""
+
     def __init__(self, aliases: AliasDb) -> None:
         self.aliases, self.left = aliases, TOTAL  # bytes that results may still take
 
@@ -122,6 +124,7 @@ class _Propagator:
         return not is_written(self.aliases, values) and not escapes(self.aliases, node.outputs())
 
     def conditional(self, node: Node) -> bool:
+        """Replace an If by the arm that a constant condition takes, or simplify its outputs."""
         condition = node.input()
         if condition.isConstant():
             taken = node.blocks()[0 if constant_of(condition) else 1]
@@ -132,6 +135,7 @@ class _Propagator:
         return self.same_in_both_arms(node) or any(changed)
 
     def same_in_both_arms(self, node: Node) -> bool:
+        """Erase the outputs of an If that have the same value, or equal constants, in both arms."""
         changed = False
         arms = node.blocks()
         graph = node.owningGraph()
@@ -149,6 +153,7 @@ class _Propagator:
         return changed
 
     def loop(self, node: Node) -> bool:
+        """Replace a Loop that never runs by its initial values; erase values carried unchanged."""
         trips, condition = node.input(0), node.input(1)
         if (trips.isConstant() and constant_of(trips) <= 0) or (
             condition.isConstant() and not constant_of(condition)

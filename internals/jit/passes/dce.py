@@ -44,6 +44,8 @@ def dce(graph: Graph) -> bool:
 
 
 class _Eliminator:
+    """Mark and sweep of one graph: `marked` are the live nodes, `live` the live values."""
+
     def __init__(self, aliases: AliasDb) -> None:
         self.aliases = aliases
         self.marked: set[Node] = set()

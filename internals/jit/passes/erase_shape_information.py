@@ -19,6 +19,7 @@ def erase_shape_information(graph: Graph) -> bool:
 
 
 def _erase(block: Block) -> bool:
+    """Erase the types in a block, and in the blocks and graphs inside. True if one changed."""
     changed = _erase_all(block.inputs())
     for node in block.nodes():
         changed |= _erase_all(node.outputs())

@@ -49,6 +49,8 @@ def inline(graph: Graph) -> bool:
 
 
 class _Inliner:
+    """The inlining of one graph; each function called is inlined once, and then copied."""
+
     def __init__(self, graph: Graph) -> None:
         # id of a function → its graph, with calls inlined, and the number of its nodes
         self.bodies: dict[int, tuple[Graph, int]] = {}
@@ -56,6 +58,7 @@ class _Inliner:
         self.left = MOST + SHARE * _size(graph)  # nodes that may be inserted yet
 
     def block(self, block: Block) -> bool:
+        """Replace the calls in a block and in the blocks inside. True if there were any."""
         changed = False
         for node in all_nodes(block, inner_first=True):
             function = _callee(node)

@@ -34,6 +34,7 @@ def lower_grad_of(graph: Graph) -> bool:
 
 
 def _replace(node: Node) -> None:
+    """Replace one GradOf by an If whose second arm returns undefined gradients."""
     graph = node.owningGraph()
     with graph.insert_point_guard(node):
         any_defined = graph.insertNode(graph.create("prim::AnyDefined", node.inputs()))

@@ -106,6 +106,7 @@ def _lower_block(block: Block) -> None:
 
 
 def _lower_node(node: Node) -> None:
+    """Flatten the tuples among the inputs and outputs of a node; a read is replaced."""
     if node.kind() == "prim::TupleConstruct":
         return
     if node.kind() in READS:

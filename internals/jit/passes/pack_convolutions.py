@@ -137,6 +137,7 @@ def _is_linear(node: Node) -> bool:
 
 
 def _is_average(node: Node) -> bool:
+    """Whether the average is over whole windows, in which zeros of the padding count."""
     if (
         not _constants(node, "kernel_size", "stride")
         or named_constant(node, "ceil_mode") is not False

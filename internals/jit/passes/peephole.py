@@ -51,6 +51,7 @@ def rules() -> str:
 
 
 def _apply(block: Block, table: dict[str, list[Rule]], facts: Facts) -> bool:
+    """Apply to each node the first rule that fits. True if there was one."""
     changed = False
     for node in all_nodes(block, inner_first=True):
         for rule in table.get(node.kind(), ()):

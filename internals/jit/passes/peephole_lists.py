@@ -62,6 +62,7 @@ def _joined(node: Node, facts: Facts) -> Value | None:
 
 
 def _part(node: Node, facts: Facts) -> Value | None:
+    """A slice with constant ends; one with step 0 is left, to raise its error."""
     if not isinstance(node.input(0).type(), ListType):
         return None
     elements, ends = _elements(node.input(0), facts), [constant(v) for v in node.inputs()[1:]]

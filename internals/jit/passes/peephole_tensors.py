@@ -112,6 +112,7 @@ def _all_sizes(node: Node, facts: Facts) -> Constant | None:
 
 
 def _one_size(node: Node, facts: Facts) -> Constant | None:
+    """One size as a constant; the others need not be known."""
     if node.inputsSize() != 2:
         return None
     dim, sizes = constant(node.input(1)), _type(node.input(0)).varyingSizes()

@@ -50,6 +50,8 @@ def propagate_requires_grad(graph: Graph) -> bool:
 
 
 class _Propagation:
+    """The pass over one graph. `memory` tells which values are written to."""
+
     def __init__(self, graph: Graph) -> None:
         self.memory = Reorder(graph)
         self.changed = False

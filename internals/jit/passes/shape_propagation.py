@@ -52,6 +52,8 @@ def propagate_input_shapes(graph: Graph) -> bool:
 
 
 class _Propagation:
+    """The pass over one graph. `resized` are the tensors that an operator reshapes in place."""
+
     def __init__(self, graph: Graph) -> None:
         self.changed = False
         nodes = all_nodes(graph.block())

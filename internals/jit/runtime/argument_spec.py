@@ -58,6 +58,7 @@ def argument_spec(graph: Graph, args: Sequence[Any], recording: bool) -> Argumen
 
 
 def _spec(type: Type, value: object, recording: bool) -> Any:
+    """The entry for one argument: `TensorSpec`, `Undefined`, a tuple of entries, or None."""
     if isinstance(value, TensorImpl):
         return TensorSpec(
             value.dtype, value.device, value.dim(), recording and bool(value.requires_grad)
@@ -74,6 +75,7 @@ def set_input_types(graph: Graph, spec: ArgumentSpec) -> None:
 
 
 def _type(type: Type, entry: Any) -> Type:
+    """The type of an input, with the facts of its entry."""
     if isinstance(entry, (TensorSpec, Undefined)) and isinstance(type, TensorType):
         return entry.type()
     if isinstance(entry, tuple) and isinstance(type, TupleType):

@@ -240,6 +240,7 @@ class Compiler:
             self.put("OP", table.index(operation), operation=operation)
 
     def operation(self, node: Node) -> Operation:
+        """The operation of a node, by the name of its overload."""
         schema = node.schema()
         name = (
             node.kind()
@@ -251,6 +252,7 @@ class Compiler:
         )
 
     def emit_drop(self, node: Node) -> None:
+        """Clear the registers of dead values; a value still on the stack is popped."""
         for value in node.inputs():
             if value.node() in self.inline:
                 self.emit(value.node())
@@ -259,6 +261,7 @@ class Compiler:
                 self.put("DROPR", self.register[value])
 
     def emit_if(self, node: Node) -> None:
+        """JF to the second arm, the first arm, JMP to the end, the second arm."""
         then, otherwise = node.blocks()
         to_else = self.put("JF")  # where it jumps to is known only after the arm
         self.emit_block(then)
@@ -270,6 +273,9 @@ class Compiler:
         self.node = node
 
     def emit_loop(self, node: Node) -> None:
+        """Push the turns taken, the trip count, the condition and the carried values; then the
+        body.
+        """
         self.put("LOADC", self.add_constant(0))  # no turn taken yet
         self.load(node.inputs())
         begin = self.put("LOOP", 0, node.inputsSize())

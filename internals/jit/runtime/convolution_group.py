@@ -262,6 +262,7 @@ def _sum(a: _Arguments, inputs: Any, output: int) -> Any:
 
 
 def _bounds(a: _Arguments, inputs: Any, output: int) -> Any:
+    """relu, relu6, hardtanh and clamp: a sum of one input, cut at its bounds."""
     from internals.aten.compiled.convolution.layers import Sum
 
     kind = a.node.kind().removesuffix("_")

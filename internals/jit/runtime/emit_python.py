@@ -139,6 +139,7 @@ class Emitter:
         self.nodes: dict[int, Node] = {}
 
     def emit(self) -> EmittedFunction:
+        """Write the lines of the function, and compile them."""
         arguments = ", ".join(self.naming[v] for v in self.graph.inputs())
         self.lines.append(f"def {self.name}({arguments}):")
         self.emit_nodes(self.graph.block(), 1)
@@ -226,6 +227,7 @@ class Emitter:
     # Lines
 
     def put(self, node: Node, level: int, text: str) -> None:
+        """Append a line for `node`, indented by `level`."""
         self.lines.append("    " * level + text)
         self.nodes[len(self.lines)] = node
 
@@ -247,6 +249,7 @@ class Emitter:
         self.put(node, level, text + self.deletions(node))
 
     def emit_if(self, node: Node, level: int) -> None:
+        """Emit an If; an empty `else` is omitted."""
         then, otherwise = node.blocks()
         self.put(node, level, f"if {self.use(node.input())}:")
         self.emit_arm(node, then, level + 1)

@@ -184,6 +184,7 @@ class GraphExecutor:
         return plan
 
     def _compile(self, spec: ArgumentSpec, recording: bool) -> ExecutionPlan:
+        """A plan for the spec: a copy of the graph with the types of the spec, optimised."""
         graph = self.graph.copy()
         set_input_types(graph, spec)
         optimize(graph, spec, recording)

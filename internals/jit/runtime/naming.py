@@ -53,8 +53,8 @@ class Naming:
     def number(self, block: Block, at: int) -> int:
         """Number the nodes of a block and of the blocks inside; returns the next number.
 
-        A node with blocks takes three: it begins, gets ready (a loop's range is computed after its
-        variables are set), ends.
+        Each node takes three numbers. One with blocks needs them all: it begins, gets ready (a
+        loop's range is computed after its variables are set), and ends, after its blocks.
         """
         for node in block.nodes():
             self.position[node] = at
@@ -150,6 +150,7 @@ class Naming:
                     self.give(value)
 
     def wish(self, value: Value, others: list[Value]) -> None:
+        """Prefer for `value` the variables of `others`."""
         self.wishes.setdefault(value, []).extend(others)
 
     def give(self, value: Value) -> None:

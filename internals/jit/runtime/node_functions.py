@@ -107,6 +107,7 @@ def node_function(
 
 @node_function("prim::TupleConstruct")
 def tuple_construct(node: Node) -> Function:
+    """The function from elements to a tuple; to a named tuple if the type has a qualified name."""
     type = node.output().type()
     if isinstance(type, TupleType) and type.names is not None and type.qualified_name:
         return named_tuple_class(type.qualified_name.rpartition(".")[2], type.names)
@@ -120,6 +121,8 @@ def named_tuple_class(name: str, fields: tuple[str, ...]) -> Any:
 
 @node_function("prim::TupleIndex")
 def tuple_index(node: Node) -> Function:
+    """The function (tuple, index) → element; an index outside of the tuple raises IndexError."""
+
     def index(elements: tuple[Any, ...], i: int) -> Any:
         if not -len(elements) <= i < len(elements):
             raise IndexError("Tuple list index out of range")
@@ -136,6 +139,7 @@ def tuple_slice(node: Node) -> Function:
 
 @node_function("prim::ListUnpack")
 def list_unpack(node: Node) -> Function:
+    """The function from a list to its elements; another number of them raises RuntimeError."""
     expected = node.outputsSize()
 
     def unpack(elements: list[Any]) -> Any:
@@ -151,6 +155,7 @@ def list_unpack(node: Node) -> Function:
 
 @node_function("prim::GetAttr")
 def get_attribute(node: Node) -> Function:
+    """The function that reads from the dict of the module, without `nn.Module.__getattr__`."""
     name = node.s("name")
     place = PLACES[node.input().type().kind_of(name)]  # type: ignore[attr-defined]
     if place is None:
@@ -160,6 +165,9 @@ def get_attribute(node: Node) -> Function:
 
 @node_function("prim::SetAttr")
 def set_attribute(node: Node) -> Function:
+    """The function that stores in the dict of the module where `nn.Module` keeps such
+    attributes.
+    """
     name = node.s("name")
     place = PLACES[node.input(0).type().kind_of(name)]  # type: ignore[attr-defined]
 
@@ -218,6 +226,7 @@ def create_object(node: Node) -> Function:
 
 @node_function("prim::Exit")
 def leave(node: Node) -> Function:
+    """The function that calls `__exit__` of a context manager, without an exception."""
     call = executable(_method(node, "__exit__"))
     return lambda manager: call(manager, None, None, None)
 
@@ -289,6 +298,7 @@ def fork_subgraph(node: Node) -> Function:
     "prim::AutogradAdd", "prim::AutogradAllNonZero", "prim::AutogradAnyNonZero", "prim::AnyDefined"
 )
 def autograd_add(node: Node) -> Function:
+    """The functions of these nodes on gradients, of which None is undefined, and means zero."""
     if node.kind() == "prim::AutogradAllNonZero":
         return lambda *gradients: all(g is not None for g in gradients)
     if node.kind() != "prim::AutogradAdd":
@@ -320,6 +330,8 @@ def nothing(*_: Any) -> None:
 
 @node_function("prim::tolist")
 def to_list(node: Node) -> Function:
+    """The function of `x.tolist()`, which checks that the annotation fits the tensor."""
+
     # The last two inputs come from the annotation `List[List[float]]`: the depth of the list, and a
     # number for the type of its elements, 0 int, 1 float, 2 bool, 3 complex.
     def convert(tensor: Any, dimensions: int, element: int) -> Any:

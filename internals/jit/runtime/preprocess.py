@@ -65,6 +65,9 @@ class LastUses:
             self.scan_use(node, value)
 
     def scan_use(self, user: Node, value: Value) -> None:
+        """The first use met of a value is its last. One in a deeper block gets a Drop behind
+        that.
+        """
         if value in self.seen:
             return
         self.seen.add(value)

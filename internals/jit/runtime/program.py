@@ -232,6 +232,7 @@ class Tie:
     # Entries of the stack
 
     def operand(self, register: int) -> Operand:
+        """The operand of a register of the bytecode, at its last use."""
         return Operand(register, True, is_number(self.code.values[register - 1]))
 
     def temporary(self, depth: int, number: bool = False) -> Operand:
@@ -241,6 +242,7 @@ class Tie:
         return Operand(register, True, number)
 
     def push_register(self, register: int, move: bool) -> None:
+        """LOAD or MOVE: a register that is pushed twice is cleared by the entry popped last."""
         if move and self.hand_over(register):
             move = False
         self.stack.append(self.operand(register)._replace(moved=move))
@@ -256,6 +258,7 @@ class Tie:
         return False
 
     def pop(self, n: int) -> list[Operand]:
+        """Remove the last `n` entries of the stack; returns them in the order they were pushed."""
         first = len(self.stack) - n
         entries = self.stack[first:]
         del self.stack[first:]
@@ -272,6 +275,7 @@ class Tie:
         out: Any,
         pc: int,
     ) -> None:
+        """Append a step to the current block."""
         self.block.steps.append((kind, function, a, b, out, pc))
 
     def operation(self, operation: Operation, pc: int) -> None:

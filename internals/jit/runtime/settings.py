@@ -69,6 +69,7 @@ def optimized_execution(should_optimize: bool) -> Iterator[None]:
 
 @contextmanager
 def _other_settings() -> Iterator[None]:
+    """Count this thread among those with other settings."""
     with _lock:
         changed.threads += 1
     try:

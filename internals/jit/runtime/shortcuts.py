@@ -86,10 +86,12 @@ def shortcut(node: Node, plain: set[Node]) -> Shortcut | None:
 
 
 def scalar(node: Node, symbol: str) -> Shortcut:
+    """The shortcut of an operator on numbers or bools."""
     return Shortcut(symbol, FUNCTIONS[symbol], tuple(node.inputs()), True)
 
 
 def of_tensor(node: Node, symbol: str, overload: str) -> Shortcut | None:
+    """The shortcut of `add sub mul div` with a tensor; None unless `alpha` is the constant 1."""
     inputs = node.inputs()
     if len(inputs) == 3 and not (inputs[2].isConstant() and constant_of(inputs[2]) == 1):
         return None
