@@ -25,7 +25,7 @@ GAP = 1 << 32
 
 
 class Block:
-    """Made by `Node.addBlock`, and once by every graph."""
+    """A list of nodes with inputs and outputs, made by `Node.addBlock`, or once by every graph."""
 
     __slots__ = ("graph", "_owner", "_param", "_return", "_numbered", "__weakref__")
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Node(HasAttributes):
-    """Made by `Graph.create` and inserted by `insertBefore`, `Graph.insertNode` or
+    """One operation, made by `Graph.create` and inserted by `insertBefore`, `Graph.insertNode` or
     `Block.appendNode`.
 
     `pyobj` is the callable of a `^Name` node (PythonOp). `callstack` has the calls by which an

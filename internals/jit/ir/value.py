@@ -31,7 +31,9 @@ class Use(NamedTuple):
 
 
 class Value:
-    """Made by `Node.addOutput`, `Graph.addInput` and `Block.addInput`, never directly."""
+    """A value of a graph, made by `Node.addOutput`, `Graph.addInput` and `Block.addInput`, never
+    directly.
+    """
 
     __slots__ = ("_node", "_offset", "_unique", "_name", "_type", "_uses", "__weakref__")
 

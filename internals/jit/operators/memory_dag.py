@@ -159,11 +159,11 @@ class MemoryDag:
                         )
                     )
                     known.update(dict.fromkeys(ring, found))
-            elif to not in number and to not in known:
+            elif to not in number and to not in known:  # a new element: go there next
                 number[to] = low[to] = len(number)
                 unfinished.append(to)
                 path.append((to, iter(arrows(to))))
-            elif to not in known:
+            elif to not in known:  # on the path already: the arrow closes a ring
                 low[e] = min(low[e], number[to])
         return known[start]
 

@@ -91,6 +91,7 @@ def _tree_of(node: Node, trees: dict[Node, Tree]) -> Tree | None:
     if key == "aten::mm":
         return Tree(node)
     below = [trees.get(v.node()) for v in node.inputs()[:2]]
+    # A transposed product is a leaf, in place of the product itself.
     if key == "aten::t" and below[0] is not None and below[0].node.kind() == "aten::mm":
         if len(node.input().uses()) > 1:
             return None

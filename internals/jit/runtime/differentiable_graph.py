@@ -54,7 +54,9 @@ def differentiable_graph(node: Node) -> Callable[..., Any]:
 
 
 class DifferentiableGraph:
-    """Calling it runs `f` and records one node. `backward` is the executor of `df`."""
+    """The function of one group: it runs `f` and records one autograd node, whose backward is
+    `backward`, the executor of `df`.
+    """
 
     def __init__(self, gradient: Gradient) -> None:
         self.gradient = gradient

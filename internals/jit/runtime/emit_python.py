@@ -127,12 +127,12 @@ class Emitter:
         self.graph, _ = preprocess(graph)
         self.ints = PlainInts(self.graph)
         self.shortcuts: dict[Node, Shortcut] = {}
-        self.within: dict[Node, Node] = {}
-        self.depth: dict[Node, int] = {}
+        self.within: dict[Node, Node] = {}  # nested node → the node whose expression it is in
+        self.depth: dict[Node, int] = {}  # levels of nesting in a node's expression
         self.find_expressions(self.graph.block())
         self.variables: dict[str, Any] = {"wrap": wrap}
-        self.bound: dict[int, str] = {}
-        self.functions: dict[Node, str] = {}
+        self.bound: dict[int, str] = {}  # id of a function or constant → its name
+        self.functions: dict[Node, str] = {}  # the names of the functions that nodes call
         self.bind_functions(self.graph.block())
         self.naming = Naming(self.graph, self.within, {*self.variables, self.name})
         self.lines: list[str] = []

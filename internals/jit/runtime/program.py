@@ -14,7 +14,8 @@ instead of values, and writes down a step for every operator. The registers, in 
     0                           always None: copying it clears a register
     1 ...                       those of the bytecode; the arguments are the first of them
     first_constant ...          constants
-    first_temporary ...         values that stay on the stack between steps, by their depth
+    first_temporary ...         values that home_registers on the stack between steps, by their
+    depth
 
 Steps that follow each other form a `Block`; a block ends where the bytecode jumps.
 
@@ -322,37 +323,38 @@ class Tie:
         ):
             steps.pop()  # cleared just now, and about to be written
         sources = [e.register for e, _ in moves] + [also_read]
-        stay = {h.register for h in homes}  # these must not be cleared
-        left = []
+        home_registers = {h.register for h in homes}  # these must not be cleared
+        remaining = []
         for entry, home in moves:
             # Computing the value in its home is safe if no copy reads the home, and the value is
             # needed in this one place only.
             untouched = (
                 home.register not in sources
                 and sources.count(entry.register) == 1
-                and entry.register not in stay
+                and entry.register not in home_registers
             )
             if not (untouched and entry.moved and self.redirect(entry, home.register)):
-                left.append((entry, home))
-        targets = {h.register for _, h in left}
+                remaining.append((entry, home))
+        targets = {h.register for _, h in remaining}
         # One after the other, a copy would overwrite what another reads: a, b = b, a.
-        if any(e.register in targets for e, _ in left):
+        if any(e.register in targets for e, _ in remaining):
             self.put(
                 PARALLEL,
                 None,
-                [e.register for e, _ in left],
+                [e.register for e, _ in remaining],
                 None,
-                [h.register for _, h in left],
+                [h.register for _, h in remaining],
                 pc,
             )
-            left = [(e, h) for e, h in left if e.moved and not e.number and e.register not in stay]
-            for entry, _ in left:
+            remaining = [(e, h) for e, h in remaining if e.moved and not e.number and e.register not
+            in home_registers] for entry, _ in remaining:
                 self.put(COPY, None, 0, 0, entry.register, pc)
             return
-        for i, (entry, home) in enumerate(left):
-            again = any(e.register == entry.register for e, _ in left[i + 1 :])
-            clear = entry.moved and not entry.number and not again and entry.register not in stay
-            self.put(MOVE if clear else COPY, None, entry.register, 0, home.register, pc)
+        for i, (entry, home) in enumerate(remaining):
+            read_again = any(e.register == entry.register for e, _ in remaining[i + 1 :])
+            clear = entry.moved and not entry.number and not read_again and entry.register not in
+            home_registers self.put(MOVE if clear else COPY, None, entry.register, 0, home.register,
+            pc)
 
     def redirect(self, entry: Operand, home: int) -> bool:
         """Let the step of this block that computes `entry` write to `home` instead, if no step
@@ -408,6 +410,7 @@ class Tie:
         self.block, self.stack = otherwise, stack
 
     def temporaries(self, base: int, count: int) -> tuple[Operand, ...]:
+        """The registers of `count` entries of the stack from `base` on."""
         return tuple(self.temporary(base + i) for i in range(count))
 
     def join(self, pc: int) -> int:
@@ -431,7 +434,7 @@ class Tie:
         live; they are brought there directly, so the store itself is skipped.
         """
         base = len(self.stack) - (n + 1)
-        entries = self.pop(n + 1)
+        entries = self.pop(n + 1)  # turns taken (0), trip count, condition, carried values
         counter, limit = self.temporary(base, True), self.temporary(base + 1, True)
         index = self.code.instructions[pc + 1].X
         homes = tuple(self.operand(index + 1 + i) for i in range(n - 2))
@@ -451,7 +454,7 @@ class Tie:
         self.block = turn.after
         loop = self.code.source[begin]
         for home, output in zip(turn.homes, loop.outputs()):
-            if output in self.ints.wrap:
+            if output in self.ints.wrap:  # a sum that was not checked for overflow in the loop
                 self.put(UNARY, wrap, home.register, home.register, home.register, pc)
         self.stack += turn.homes
 
@@ -463,12 +466,14 @@ class Tie:
         homes: Sequence[Operand],
         pc: int,
     ) -> None:
+        """Bring the carried values to their homes, and end the block with a LOOP."""
         # The condition is read after the carried values are set: save it if one overwrites it.
         if any(h.register == condition.register for h in homes):
             aside = self.temporary(turn.base + 2, True)
             self.put(COPY, None, condition.register, 0, aside.register, pc)
             condition = aside
         self.bring(entries, homes, pc, also_read=condition.register)
+        # the two entries below the carried values, which stay on the stack for the whole loop
         counter, limit = (self.first_temporary + turn.base + i for i in range(2))
         self.block.exit = (
             LOOP,
