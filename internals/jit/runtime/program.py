@@ -14,8 +14,7 @@ instead of values, and writes down a step for every operator. The registers, in 
     0                           always None: copying it clears a register
     1 ...                       those of the bytecode; the arguments are the first of them
     first_constant ...          constants
-    first_temporary ...         values that home_registers on the stack between steps, by their
-    depth
+    first_temporary ...         values that stay on the stack between steps, by their depth
 
 Steps that follow each other form a `Block`; a block ends where the bytecode jumps.
 
@@ -346,15 +345,23 @@ class Tie:
                 [h.register for _, h in remaining],
                 pc,
             )
-            remaining = [(e, h) for e, h in remaining if e.moved and not e.number and e.register not
-            in home_registers] for entry, _ in remaining:
+            remaining = [
+                (e, h)
+                for e, h in remaining
+                if e.moved and not e.number and e.register not in home_registers
+            ]
+            for entry, _ in remaining:
                 self.put(COPY, None, 0, 0, entry.register, pc)
             return
         for i, (entry, home) in enumerate(remaining):
             read_again = any(e.register == entry.register for e, _ in remaining[i + 1 :])
-            clear = entry.moved and not entry.number and not read_again and entry.register not in
-            home_registers self.put(MOVE if clear else COPY, None, entry.register, 0, home.register,
-            pc)
+            clear = (
+                entry.moved
+                and not entry.number
+                and not read_again
+                and entry.register not in home_registers
+            )
+            self.put(MOVE if clear else COPY, None, entry.register, 0, home.register, pc)
 
     def redirect(self, entry: Operand, home: int) -> bool:
         """Let the step of this block that computes `entry` write to `home` instead, if no step
