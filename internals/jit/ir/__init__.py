@@ -1,9 +1,9 @@
 """The intermediate representation: functions as data (`torch/csrc/jit/ir`).
 
     value.py, node.py, block.py, graph.py   the graph itself
-    attributes.py, constants.py, enums.py   what a node is told
+    attributes.py, constants.py, enums.py   what a node is given besides its inputs
     types.py, tensor_type.py, class_type.py, unify.py, alias_info.py
-                                            types of values, and what schemas say of their memory
+                                            types of values, and which of them may share memory
     printer.py, tensor_text.py, dialect_101.py, annotate_aliases.py
                                             graphs as text: today's, the talk's, and with the
                                             memory made visible

@@ -1,9 +1,10 @@
-"""What an annotation like `Tensor(a! -> a|b)` says of memory (`aten/src/ATen/core/alias_info.h`).
+"""Alias annotations of a schema, like `Tensor(a! -> a|b)`: which arguments and results may share
+memory, and which arguments are written to (`aten/src/ATen/core/alias_info.h`).
 
 An argument's `before` names the alias sets its memory is in when the op is called, `after` those it
 is in afterwards (the same, mostly), and `is_write` says that the op writes to it. A result in set
-`a` shares memory with the arguments in set `a`. `*` is the wildcard: it may share memory with
-anything that is in no set.
+`a` may share memory with the arguments in set `a`. `*` is the wildcard: it may share memory with
+anything that is in no named set.
 
 How the real one differs: sets are symbols of the namespace `alias::`.
 """
@@ -17,8 +18,8 @@ WILDCARD = "*"
 
 @dataclass(frozen=True)
 class AliasInfo:
-    """One annotation. `contained` are those of the elements of a list, tuple or dict:
-    `Tensor(a)[](b)` has one.
+    """One annotation. `contained` has the annotations of the elements of a list, tuple or dict:
+    in `Tensor(a)[](b)`, the list is in set b and its tensors are in set a.
     """
 
     before: tuple[str, ...] = ()
@@ -35,11 +36,11 @@ class AliasInfo:
         return WILDCARD in self.after
 
     def with_contained(self, inner: AliasInfo) -> AliasInfo:
-        """This annotation of a container whose elements have the annotation `inner`."""
+        """A copy of this annotation, of a container whose elements have the annotation `inner`."""
         return replace(self, contained=(*self.contained, inner))
 
     def __str__(self) -> str:
-        """As a schema writes it behind the type; "" for a container without a set of its own."""
+        """The text behind a type in a schema; "" for a container without a set of its own."""
         if not self.before:
             return ""
         moved = f" -> {'|'.join(self.after)}" if self.after != self.before else ""

@@ -1,4 +1,4 @@
-"""A graph with the memory made visible: who writes where, and who shares with whom
+"""A graph's text with comments about memory: which nodes write to it, and which values share it
 (`torch/csrc/jit/ir/alias_analysis.cpp: AliasDb`).
 
     graph(%x : Tensor):
@@ -9,11 +9,11 @@
       return (%f, %g)
 
 An input that a node writes to has a `!` behind it, as in the operator's schema. The comment says
-which other values may have changed by that, and from which inputs an output may have its memory.
-`%f` and `%g` are the same expression, and neither takes what `neg_` gives; yet a pass may not merge
-them, because `neg_` changes `%x` in between. Whether it does is the question for which `AliasDb`
-exists, and this is its answer in print. It is a cautious one: two inputs of a graph may share
-memory for all it knows, and so may anything that was once an element of a list.
+which other values may change with it, and with which inputs an output may share its memory.
+`%f` and `%g` are the same expression, and neither uses the result of `neg_`; yet a pass may not
+merge them, because `neg_` changes `%x` in between. `AliasDb` answers whether it does, and this
+module prints the answer. It is a cautious one: two inputs of a graph may share memory for all that
+is known, and so may anything that was once an element of a list.
 
 How the real one differs: `AliasDb::dump` there prints the points-to graph and the lists of writes
 instead.
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from .node import Node
     from .value import Value
 
-LAST_COLUMN = 88  # comments are aligned up to here
+LAST_COLUMN = 88  # comments begin in one column, unless a line is longer than this
 
 
 def annotate_aliases(graph: Graph) -> str:
-    """The text of the graph, with marks and comments."""
+    """The text of the graph, with a `!` behind inputs that are written to, and comments."""
     from internals.jit.operators.alias_analysis import AliasDb
 
     db = AliasDb(graph)
@@ -46,6 +46,8 @@ def annotate_aliases(graph: Graph) -> str:
     main, *groups = graph_text(graph, ranges=False).split("\nwith ")
     earlier = list(graph.inputs())
     lines, comments = [], []
+    # Each line with " = " is one node's, in the order of `nodes`; the others are heads of blocks,
+    # `->` and `return`.
     for line in main.rstrip("\n").split("\n"):
         comment = ""
         if " = " in line:
@@ -62,8 +64,9 @@ def annotate_aliases(graph: Graph) -> str:
 
 
 def _remarks(db: AliasDb, node: Node, earlier: Sequence[Value]) -> Iterator[str]:
-    """What there is to say of a node. `earlier` are the values made before it."""
+    """The remarks about a node's memory. `earlier` are the values made before it."""
     written = written_inputs(node)
+    # A Loop around this node has outputs, but they do not exist yet when the node runs.
     around = _around(node)
     others = [v for v in earlier if v not in written and v.node() not in around]
     changed = [v for v in others if any(db.may_alias(v, w) for w in written)]
@@ -89,6 +92,7 @@ def _marked(line: str, node: Node) -> str:
     written = written_inputs(node)
     names = ", ".join(f"%{v.debugName()}" for v in node.inputs())
     marked = ", ".join(f"%{v.debugName()}{'!' if v in written else ''}" for v in node.inputs())
+    # from the right: an attribute's text may look like the inputs, too
     head, found, rest = line.rpartition(f"({names})")
     return f"{head}({marked}){rest}" if found else line
 
@@ -102,7 +106,7 @@ def _in_order(block: Block) -> Iterator[Node]:
 
 
 def _around(node: Node) -> list[Node]:
-    """The nodes in whose blocks it is. Their outputs are not there yet when it runs."""
+    """The Ifs and Loops in whose blocks the node is, the innermost first."""
     owner = node.owningBlock().owningNode()
     return [] if owner is None else [owner, *_around(owner)]
 

@@ -1,12 +1,11 @@
-"""The attributes of a node: what it is told when the graph is made, not when it runs
-(`torch/csrc/jit/ir/attributes.h`).
+"""The attributes of a node: values that are fixed when the graph is made, where its inputs are
+computed when it runs (`torch/csrc/jit/ir/attributes.h`).
 
 Each has a name and a kind, which decides how it is printed: `f` float, `i` int, `s` string, `t`
 tensor, `g` graph, `ty` type, `c` complex; the plurals `fs is ss ts gs tys cs` are lists of those;
 `ival` is any other value.
 
-How the real one differs: every kind is a class of its own, and a getter with a wrong kind is an
-error there as here.
+How the real one differs: every kind is a class of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class Attribute(NamedTuple):
     value: Any
 
 
-def _as_it_is(value: object) -> Any:
+def _unchanged(value: object) -> Any:
     return value
 
 
@@ -81,7 +80,7 @@ class HasAttributes:
         return self._find(name).value
 
     def setAttribute(self, name: str, kind: str, value: object) -> Any:
-        """Set an attribute of any kind; the place of one that exists is kept."""
+        """Set an attribute of any kind; one that exists keeps its position in the printed list."""
         if kind not in KINDS:
             raise ValueError(f"an attribute is one of {', '.join(KINDS)}, not {kind!r}")
         self._attributes[name] = Attribute(kind, value)
@@ -94,6 +93,7 @@ class HasAttributes:
         return found
 
     def _get(self, name: str, kind: str) -> Any:
+        """The value of an attribute that must be of this kind."""
         found = self._find(name)
         if found.kind != kind:
             raise RuntimeError(
@@ -105,19 +105,19 @@ class HasAttributes:
     f, f_ = _accessors("f", float)
     fs, fs_ = _accessors("fs", lambda values: [float(v) for v in values])
     i, i_ = _accessors("i", int)
-    # no method is called `is`
+    # `is` is a keyword of Python, so the getter has another name
     ints, is_ = _accessors("is", lambda values: [int(v) for v in values])
     ints_ = is_
-    s, s_ = _accessors("s", _as_it_is)
+    s, s_ = _accessors("s", _unchanged)
     ss, ss_ = _accessors("ss", list)
-    t, t_ = _accessors("t", _as_it_is)
+    t, t_ = _accessors("t", _unchanged)
     ts, ts_ = _accessors("ts", list)
-    g, g_ = _accessors("g", _as_it_is)
+    g, g_ = _accessors("g", _unchanged)
     gs, gs_ = _accessors("gs", list)
-    ty, ty_ = _accessors("ty", _as_it_is)
+    ty, ty_ = _accessors("ty", _unchanged)
     tys, tys_ = _accessors("tys", list)
     c, c_ = _accessors("c", complex)
-    ival, ival_ = _accessors("ival", _as_it_is)
+    ival, ival_ = _accessors("ival", _unchanged)
 
 
 def _copied(kind: str, value: Any) -> Any:

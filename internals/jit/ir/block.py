@@ -2,11 +2,9 @@
 Block`).
 
 A graph is a block; so are the arms of an If and the body of a Loop. Its inputs are the outputs of a
-`prim::Param` node, its outputs the inputs of a `prim::Return` node, and those two close the ring of
-nodes between them. A block sees the values of the blocks around it; nobody outside sees its own,
-except through its outputs.
-
-How the real one differs: the same, in C++.
+`prim::Param` node, its outputs the inputs of a `prim::Return` node, and those two close the doubly
+linked ring of nodes between them. A node in a block may use the values of the blocks around it; the
+values of the block are visible outside of it only through its outputs.
 """
 
 from __future__ import annotations
@@ -21,11 +19,13 @@ if TYPE_CHECKING:
     from .graph import Graph
 
 ValueMap = Callable[[Value], Value]
-GAP = 1 << 32  # between the positions of two nodes, when they are numbered
+# The distance between the positions of two numbered nodes: room to halve it 32 times, for nodes
+# that are inserted later, before all must be numbered again.
+GAP = 1 << 32
 
 
 class Block:
-    """Made by `Node.addBlock`, and once by every graph."""
+    """A list of nodes with inputs and outputs, made by `Node.addBlock`, or once by every graph."""
 
     __slots__ = ("graph", "_owner", "_param", "_return", "_numbered", "__weakref__")
 
@@ -60,15 +60,15 @@ class Block:
         return self._return.inputs()
 
     def nodes(self, reverse: bool = False) -> Iterator[Node]:
-        """The nodes in order. The one just given may be destroyed or moved, and others inserted,
-        while walking.
+        """The nodes in order. While walking, the node just yielded may be destroyed or moved, and
+        others inserted.
         """
         node = self._return.prev() if reverse else self._param.next()
         end = self._param if reverse else self._return
         while node is not end:
             ahead = node.prev() if reverse else node.next()
             yield node
-            if node._block is self:
+            if node._block is self:  # still here: nodes inserted behind it are walked, too
                 ahead = node.prev() if reverse else node.next()
             node = ahead
 
@@ -116,9 +116,10 @@ class Block:
         return self.appendNode(self.graph.create(kind, inputs))
 
     def cloneFrom(self, source: Block, value_map: ValueMap) -> dict[Value, Value]:
-        """Fill this block with copies of the nodes of `source`; `value_map` says what its outside
-        values are here.
+        """Fill this block with copies of the nodes of `source`; `value_map` maps a value from
+        outside of `source` to the one to use here. Returns the copies by their originals.
         """
+        # A clone of a nested block passes `local.__getitem__`: its copies join the same dict.
         around = getattr(value_map, "__self__", None)
         local = around if isinstance(around, _Copies) else _Copies(value_map)
         for v in source._param._outputs:
@@ -131,16 +132,16 @@ class Block:
         return local
 
     def destroy(self) -> None:
-        """Take everything out; part of destroying the node around it."""
+        """Remove all nodes and outputs, as part of destroying the node around the block."""
         self._return.removeAllInputs()
-        for n in self.nodes(reverse=True):
+        for n in self.nodes(reverse=True):  # users before what they use
             n.destroy()
         for v in self._param._outputs:
             v.setDebugName("")
 
     def _number_nodes(self) -> None:
-        """Let `_position` tell the order of the nodes. There are gaps, for nodes that will be put
-        in between.
+        """Number the nodes, so that comparing `_position` tells which of two runs first. A node
+        that is inserted later takes a number from the gap between its neighbours.
         """
         if self._numbered:
             return
@@ -153,7 +154,7 @@ class Block:
 
 
 class _Copies(dict[Value, Value]):
-    """The copies of values, those in blocks inside too; `outside` says what others are."""
+    """Maps a value to its copy, also in nested blocks; others are mapped by `outside`."""
 
     def __init__(self, outside: ValueMap) -> None:
         self.outside = outside
@@ -163,10 +164,10 @@ class _Copies(dict[Value, Value]):
 
 
 def all_nodes(block: Block, inner_first: bool = False) -> Iterator[Node]:
-    """The nodes of a block and of the blocks inside, in order: a node before what is in it, or
-    after.
+    """The nodes of a block and of the blocks inside, in order: a node before the nodes in its
+    blocks, or after them if `inner_first`.
 
-    The one just given may be destroyed or moved, as in `Block.nodes`.
+    The node just yielded may be destroyed or moved, as in `Block.nodes`.
     """
     for node in block.nodes():
         if not inner_first:
@@ -178,7 +179,7 @@ def all_nodes(block: Block, inner_first: bool = False) -> Iterator[Node]:
 
 
 def all_values(block: Block) -> Iterator[Value]:
-    """The inputs of a block, then the outputs of each node, before those of what is in the node."""
+    """The inputs of a block, then for each node its outputs, then the values of its blocks."""
     yield from block.inputs()
     for node in block.nodes():
         yield from node.outputs()

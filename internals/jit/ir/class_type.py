@@ -31,7 +31,7 @@ class ClassType(Type):
     `methods`: name → function.
 
     `forward_hooks` and `forward_pre_hooks` are the compiled hooks, functions too. `is_module` is
-    False for classes of plain objects, which only archives have (`script_object.py`).
+    False for classes of plain objects, which come from archives only (`script_object.py`).
 
     Two class types are equal only if they are the same object.
     """
@@ -66,11 +66,11 @@ class ClassType(Type):
         return id(self)
 
     def __deepcopy__(self, memo: Any) -> ClassType:
-        """Copies of a module are of the same class."""
+        """The type itself: copies of a module have the same class."""
         return self
 
     def addAttribute(self, name: Text, type: Type, kind: Text = "attribute") -> None:
-        """Raises RuntimeError if there is one of that name already."""
+        """Declare an attribute. Raises RuntimeError if there is one of that name already."""
         if name in self.attributes:
             raise RuntimeError(
                 f"attempting to add {kind} '{name}' to {self.qualified_name}, which has an "
@@ -106,4 +106,5 @@ class ClassType(Type):
         return self.methods[name]
 
     def containedTypes(self) -> list[Type]:
+        """The types of the attributes."""
         return [a.type for a in self.attributes.values()]

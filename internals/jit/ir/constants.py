@@ -4,10 +4,10 @@
 The value sits in the node's attribute `value`, of the kind that fits it: an int or bool is an `i`,
 a float an `f`, a string or device an `s`, a tensor a `t`, lists and tuples are `ival`s. The type of
 the output tells an int from a bool and a string from a device. None is a constant without
-attribute.
+an attribute.
 
-How the real one differs: the same; there, lists of a basic type are stored as attributes of their
-own kind when read from text.
+How the real one differs: lists of a basic type that are read from text are stored as attributes of
+their own kind.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def insert_constant(graph: Graph, value: Any, type: Type | None = None) -> Value
     output = node.output()
     if value is None:
         pass
-    elif isinstance(value, (bool, int)):
+    elif isinstance(value, (bool, int)):  # a bool is stored as 0 or 1; the type tells
         node.i_("value", value)
     elif isinstance(value, float):
         node.f_("value", value)
@@ -81,7 +81,7 @@ def insert_constant(graph: Graph, value: Any, type: Type | None = None) -> Value
 
 
 def is_constant_value(value: object) -> bool:
-    """Whether a value can be written into a graph."""
+    """Whether a value can be the attribute of a `prim::Constant`; lists may not hold tensors."""
     if isinstance(value, (list, tuple)):
         return all(is_constant_value(v) and not isinstance(v, TensorImpl) for v in value)
     return value is None or isinstance(value, (bool, int, float, complex, str, Device, TensorImpl))
@@ -92,8 +92,8 @@ def is_constant(value: Value) -> bool:
 
 
 def constant_of(value: Value) -> Any:
-    """The Python value of a constant. Raises RuntimeError for a value that isn't one; ask
-    `is_constant` first.
+    """The Python value of a constant; a list is a fresh copy. Raises RuntimeError for a value that
+    is not a constant; ask `is_constant` first.
     """
     node = value.node()
     if node.kind() != "prim::Constant":
@@ -139,6 +139,7 @@ def type_of(value: object) -> Type:
     raise TypeError(f"a {value.__class__.__name__} has no TorchScript type")
 
 
+# In this order, as a bool is an int in Python.
 _SIMPLE: tuple[tuple[type, Type], ...] = (
     (bool, BoolType.get()), (int, IntType.get()), (float, FloatType.get()),
     (complex, ComplexType.get()), (str, StringType.get()), (Device, DeviceObjType.get()),
@@ -146,7 +147,9 @@ _SIMPLE: tuple[tuple[type, Type], ...] = (
 
 
 def _common_type(values: list[Any], when_empty: Type) -> Type:
+    """The type of a list's elements; Any if they have none in common."""
     if not values:
         return when_empty
+    # Tensors of different shapes are all `Tensor` here: a list's type says nothing of shapes.
     types = [TensorType.get() if isinstance(t, TensorType) else t for t in map(type_of, values)]
     return unify_type_list(types) or AnyType.get()

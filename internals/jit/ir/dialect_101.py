@@ -1,4 +1,5 @@
-"""A graph in the dialect of PyTorch 1.0.1, which the talk shows: `graph.dump(style="1.0.1")`.
+"""The text of a graph in the dialect of PyTorch 1.0.1, which the talk shows:
+`graph.dump(style="1.0.1")` (`torch/csrc/jit/ir.cpp` of 1.0.1).
 
     graph(%x : Float(2, 2)) {
       %1 : Float(2!, 2!) = aten::t(%x)
@@ -6,18 +7,18 @@
       return (%2);
     }
 
-Two things changed since. The text did: no commas between the inputs, braces and semicolons, `!`
-behind a size whose stride is not that of a contiguous tensor, floats with six digits. That is the
-second half of this file, by the algorithm of `torch/csrc/jit/ir.cpp` in 1.0.1. And the operators
-did: they got new names and new arguments. The tables below undo that where nothing is lost by it; a
-call that 1.0.1 could not express stays as it is today. Constants that only the arguments of today
-used are left out. Modules were not values then: the parameters a graph fetches from `self` become
-inputs behind the others.
+Two things have changed since. One is the text: in 1.0.1 there were no commas between the inputs,
+but braces and semicolons, a `!` behind a size whose stride is not that of a contiguous tensor, and
+floats with six digits. The second half of this file prints that, by the algorithm of 1.0.1. The
+other is the operators: they have new names and new arguments. The tables below undo that if the
+meaning stays the same; a call that 1.0.1 could not express stays as it is today. Constants that
+only new arguments use are omitted. Modules were not values: the parameters that a graph reads from
+`self` become inputs behind the others.
 
 The graph itself is not changed, and the numbers of its values stay.
 
-How the real one differs: of today's PyTorch, it has no such thing. Of 1.0.1's, its graphs had other
-numbers, and in places other nodes.
+How the real one differs: today's PyTorch cannot print this. The graphs of 1.0.1 had other numbers,
+and in places other nodes.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from .tensor_type import TensorType
 from .types import FutureType, ListType, OptionalType, TupleType, Type
 from .value import Value, base_name
 
-# Then and now
+# Today's operators and those of 1.0.1
 
 RENAMED = {
     "aten::Bool": "prim::Bool", "aten::Int": "prim::Int", "aten::Float": "prim::Float",
@@ -50,8 +51,8 @@ RENAMED = {
 SPELLED = {"StringType": "string", "NoneType": "None", "NumberType": "Scalar"}
 RENAMED_ON_LISTS = {"aten::__getitem__": "aten::select"}
 
-# Arguments that came later, by operator ("*" is any), and the values with which an operator does
-# what it did before.
+# Arguments added since, by operator ("*" is any), and the values with which the operator does the
+# same as without them: such an argument is omitted.
 ADDED: dict[tuple[str, str], tuple[Any, ...]] = {
     ("*", "dtype"): (None,), ("*", "memory_format"): (None, 0), ("*", "pin_memory"): (None, False),
     ("*", "layout"): (None,), ("*", "device"): (None,),
@@ -62,7 +63,7 @@ ADDED: dict[tuple[str, str], tuple[Any, ...]] = {
     ("aten::gelu", "approximate"): ("none",),
 }  # fmt: skip
 
-# Arguments that may be None today and were written out then: type and text of the constant.
+# Arguments that may be None today and had a value in 1.0.1: the constant's type and text.
 FILLED: dict[tuple[str, str], tuple[str, str]] = {
     ("aten::slice", "start"): ("int", "0"), ("aten::slice", "end"): ("int", "9223372036854775807"),
     **{
@@ -85,7 +86,7 @@ def graph_text_101(graph: Graph) -> str:
 
 
 class Filled(NamedTuple):
-    """A constant that today's graph does not have."""
+    """A constant that today's graph does not have, printed before the call that uses it."""
 
     number: int
     type: str
@@ -93,19 +94,22 @@ class Filled(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A node in the words of 1.0.1."""
+    """A node as a call of 1.0.1: the kind and the inputs that it had."""
 
     kind: str
     inputs: list[Value | Filled]
 
 
 class _Dump:
+    """The text of one graph: first all nodes are translated, then printed."""
+
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.numbers = itertools.count(graph._uniques)
         self.modules, self.parameters = _parameters(graph)
         self.calls = {n: self._call(n) for n in all_nodes(graph.block())}
         self.names = value_names(graph)
+        # A constant is hidden if it has users today, but none among the translated calls.
         used = Counter(v for call in self.calls.values() for v in call.inputs)
         used.update(
             v
@@ -120,9 +124,10 @@ class _Dump:
         self.hidden = {*hidden, *(v.node() for v in (*self.modules, *self.parameters))}
         self.groups: list[Node] = []
 
-    # From today's words to those of 1.0.1
+    # The translation of a node
 
     def _call(self, node: Node) -> Call:
+        """The call of 1.0.1 for a node; the node's own kind and inputs if it has no schema."""
         kind, inputs = node.kind(), node.inputs()
         on_list = bool(inputs) and isinstance(inputs[0].type(), ListType)
         name = RENAMED_ON_LISTS.get(kind) if on_list else RENAMED.get(kind)
@@ -144,6 +149,7 @@ class _Dump:
     # The text
 
     def text(self) -> str:
+        """The graph, then the graphs that its nodes hold."""
         inputs = [v for v in self.graph.inputs() if v not in self.modules] + list(
             dict.fromkeys(self.parameters.values())
         )
@@ -157,6 +163,7 @@ class _Dump:
         return text
 
     def _lines(self, node: Node, level: int) -> Iterator[str]:
+        """The lines of a node and its blocks, indented by `level`."""
         if node in self.hidden:
             return
         indent, call = "  " * level, self.calls[node]
@@ -176,7 +183,7 @@ class _Dump:
             yield f"{indent}  }}"
 
     def _head(self, node: Node, kind: str) -> str:
-        """Kind and attributes."""
+        """Kind and attributes. A node with a graph gets a number, `prim::FusionGroup_0`."""
         if kind.startswith("^"):
             scalars = node.attribute("scalar_args") if node.hasAttribute("scalar_args") else []
             return f"{kind}({', '.join(map(str, scalars))})"
@@ -208,19 +215,21 @@ class _Dump:
 
 
 def _is_new(kind: str, argument: str, value: Value) -> bool:
-    """Whether 1.0.1 did without this argument, and it would not have mattered."""
+    """Whether the argument did not exist in 1.0.1, and its value here means the same."""
     old = ADDED.get((kind, argument)) or ADDED.get(("*", argument))
     return old is not None and value.isConstant() and value.toIValue() in old
 
 
 def _parameters(graph: Graph) -> tuple[list[Value], dict[Value, Value]]:
-    """The values that are modules, and what is fetched from them: value → the first that is the
-    same parameter.
+    """The values that are modules, and the parameters read from them: each such value is mapped to
+    the first value that is the same parameter.
 
-    Parameters are in the order in which the modules declare them. Nothing if a module is used for
-    something else.
+    Parameters are in the order in which the modules declare them. Both are empty if a module is
+    used in any other way, as in a call.
     """
     modules = [v for v in graph.inputs() if isinstance(v.type(), ClassType)]
+    # A path has for each GetAttr (the number of the attribute in its class, its name): paths sort
+    # in the order of declaration.
     paths: dict[Value, tuple[tuple[int, str], ...]] = dict.fromkeys(modules, ())
     found: dict[Value, tuple[tuple[int, str], ...]] = {}
     for module in modules:  # grows while it is walked
@@ -243,8 +252,8 @@ def _parameters(graph: Graph) -> tuple[list[Value], dict[Value, Value]]:
 
 
 def value_names(graph: Graph) -> dict[Value, str]:
-    """The names of 1.0.1: the last to be called `x` is x, those before it are x.1, x.2, ... Loops
-    do not name what they carry.
+    """The names of 1.0.1: the last value named `x` is x, those before it are x.1, x.2, ... Values
+    carried by a loop have no names in its body.
     """
     owners: dict[str, Value] = {}
     for value in _naming_order(graph.block()):
@@ -260,6 +269,9 @@ def value_names(graph: Graph) -> dict[Value, str]:
 
 
 def _naming_order(block: Block) -> Iterator[Value]:
+    """The values of a block that have names, in the order in which 1.0.1 named them: those in the
+    blocks of a node before its outputs.
+    """
     owner = block.owningNode()
     carries = owner is not None and owner.kind() == "prim::Loop"
     yield from block.inputs()[:1] if carries else block.inputs()
@@ -273,7 +285,9 @@ def _naming_order(block: Block) -> Iterator[Value]:
 
 
 def type_text(type: Type) -> str:
-    """A type as 1.0.1 prints it in graphs. It had no tensors of bool: comparisons gave bytes."""
+    """A type as 1.0.1 prints it in graphs. It had no tensors of bool: comparisons returned
+    bytes.
+    """
     if isinstance(type, TensorType):
         return _tensor_type(type)
     if isinstance(type, (ListType, OptionalType)):
@@ -286,12 +300,14 @@ def type_text(type: Type) -> str:
 
 
 def _tensor_type(type: TensorType) -> str:
+    """`Tensor`, `Float(*, *)` if only the rank is known, or `Float(2, 3!)`."""
     name, rank, sizes, strides = type.scalarType(), type.dim(), type.sizes(), type.strides()
     if name is None or rank is None:
         return "Tensor"
     name = "Byte" if type.dtype() is bool_ else name
     if sizes is None or strides is None:
         return f"{name}({', '.join(['*'] * rank)})"
+    # The stride of a contiguous tensor is the next size times the next stride; the last one is 1.
     steps = zip(
         sizes, strides, [size * stride for size, stride in zip(sizes[1:], strides[1:])] + [1]
     )
@@ -300,7 +316,7 @@ def _tensor_type(type: TensorType) -> str:
 
 
 def attribute_text(kind: str, value: Any) -> str:
-    """The value of an attribute."""
+    """The text of an attribute's value."""
     if kind in ("g", "gs", "ts"):
         return {"g": "<Graph>", "gs": "[<Graphs>]", "ts": "[<Tensors>]"}[kind]
     if kind == "ss":
@@ -309,6 +325,7 @@ def attribute_text(kind: str, value: Any) -> str:
 
 
 def _value(value: object) -> str:
+    """The text of a constant: booleans as 0 and 1, floats with six digits."""
     if isinstance(value, (bool, int)):
         return str(int(value))
     if isinstance(value, float):

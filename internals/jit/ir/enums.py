@@ -1,14 +1,14 @@
-"""Dtypes, layouts and memory formats in the IR: numbers (`c10/core/ScalarType.h`, `Layout.h`,
-`MemoryFormat.h`).
+"""The numbers of dtypes, layouts and memory formats in the IR (`c10/core/ScalarType.h`,
+`Layout.h`, `MemoryFormat.h`).
 
     enum_code(internals.float32)         6
     OBJECTS["ScalarType"][6]             internals.float32
 
-They become numbers where Python hands them to a graph, and objects again at the door of the
-operator.
+They become numbers when Python passes them to a graph, and objects again when an operator of the
+dispatcher is called (`operators/registry.py`).
 
-How the real one differs: they are C++ enums, so nothing has to be converted; schemas alone know
-what such an int means.
+How the real one differs: they are C++ enums, so nothing is converted; only the schema tells such an
+int from others.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 from internals.core import formats
 from internals.core.dtype import BY_CODE, dtype
 
+# The keys are the `enum` of an argument in a schema.
 OBJECTS: dict[str, dict[int, Any]] = {
     "ScalarType": dict(BY_CODE),
     "Layout": {0: formats.strided},

@@ -1,8 +1,8 @@
 """A graph: a function as data (`torch/csrc/jit/ir/ir.h`, `struct Graph`).
 
-Its body is a block. Beside it a graph keeps what is common to all its nodes: the numbers and names
-of values, the place where new nodes go (the insert point), and the scope and source range they are
-given.
+Its body is a block. Besides, a graph keeps what is common to all its nodes: the numbers and names
+of values, the place where new nodes go (the insert point), and the scope and source range that new
+nodes are given.
 
     g = Graph()
     x = g.addInput("x")
@@ -11,7 +11,7 @@ given.
 
 `str(g)` is PyTorch's text; `parse_ir` reads it back; `dump(style="1.0.1")` is the text of 2019.
 
-How the real one differs: the same, in C++, where the graph owns its nodes and frees them.
+How the real one differs: the graph owns its nodes, in C++, and frees them.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 
 class Graph:
-    """The names of its methods are those of `torch._C.Graph`."""
+    """A function as data. The methods have the names of those of `torch._C.Graph`."""
 
     def __init__(self) -> None:
-        self._uniques = 0
+        self._uniques = 0  # the number that the next value gets
         self._names: dict[str, Value] = {}
-        self._suffixes: dict[str, int] = {}
+        self._suffixes: dict[str, int] = {}  # stem → the last suffix given: `x` → 3 for `x.3`
         self.current_scope = ""
         self.current_source_range: Any = None
         self._block = Block(self, None)
@@ -90,7 +90,7 @@ class Graph:
 
     def create(self, kind: str, inputs: Sequence[Value] | int = (), num_outputs: int = 1) -> Node:
         """A node in no block yet, its outputs of type Tensor. `create(kind, 2)` has two outputs and
-        no inputs.
+        no inputs. Raises TypeError for an input that is not a Value.
         """
         if isinstance(inputs, int):
             return self.create(kind, (), inputs)
@@ -110,8 +110,8 @@ class Graph:
         return node
 
     def createClone(self, node: Node, value_map: ValueMap, copy_blocks: bool = True) -> Node:
-        """A copy of a node of this or another graph, in no block yet; `value_map` says what its
-        inputs are here.
+        """A copy of a node of this or another graph, in no block yet; `value_map` maps each input
+        of the original to the value that the copy uses.
         """
         copy = Node(self, node.kind())
         copy.copyAttributes(node).copyMetadata(node)
@@ -134,14 +134,14 @@ class Graph:
         return self._block.prependNode(node)
 
     def insertNode(self, node: Node) -> Node:
-        """Put it at the insert point."""
+        """Insert a node at the insert point; returns it."""
         return node.insertBefore(self._insert_before)
 
     def insert(self, kind: str, inputs: Sequence[Any] = (), **attributes: Any) -> Value:
         """Create a node with one output at the insert point and return the output. Python numbers
         become constants.
 
-        The output's type is what the operator's schema returns, if the kind is an operator's.
+        If the kind is an operator's, the output has the type that its schema returns.
         """
         values = [v if isinstance(v, Value) else self.insertConstant(v) for v in inputs]
         node = self.create(kind, values)
@@ -154,12 +154,14 @@ class Graph:
         return node.output()
 
     def insertConstant(self, value: object, type: Type | None = None) -> Value:
-        """A `prim::Constant` at the insert point. Raises TypeError for what cannot be one."""
+        """The output of a new `prim::Constant` at the insert point. Raises TypeError for a value
+        that cannot be one.
+        """
         return insert_constant(self, value, type)
 
     def insertGraph(self, callee: Graph, inputs: Sequence[Value]) -> list[Value]:
-        """Insert copies of the nodes of `callee`, its inputs being `inputs`; returns what its
-        outputs are here.
+        """Insert copies of the nodes of `callee` with `inputs` for its inputs; returns the values
+        that correspond to its outputs.
         """
         here = dict(zip(callee.inputs(), inputs, strict=True))
         for n in callee.nodes():
@@ -168,7 +170,7 @@ class Graph:
         return [here[v] for v in callee.outputs()]
 
     def copy(self) -> Graph:
-        """The same graph anew; values are numbered in order, names are kept."""
+        """A deep copy; its values are numbered anew in order, their names are kept."""
         new = Graph()
         new.current_scope = self.current_scope
         new._block.cloneFrom(self._block, _no_outside)
@@ -177,15 +179,16 @@ class Graph:
     # Where new nodes go, and what they are given
 
     def insertPoint(self) -> Node:
-        """New nodes are put before this one."""
+        """The node before which new nodes are put."""
         return self._insert_before
 
     def setInsertPoint(self, place: Node | Block) -> None:
-        """Before a node, or at the end of a block."""
+        """Put new nodes before a node, or at the end of a block."""
         self._insert_before = place.returnNode() if isinstance(place, Block) else place
 
     @contextmanager
     def insert_point_guard(self, place: Node | Block) -> Iterator[None]:
+        """Put new nodes at `place` inside the `with` block."""
         outer = self._insert_before
         self.setInsertPoint(place)
         try:
@@ -195,6 +198,7 @@ class Graph:
 
     @contextmanager
     def source_range_guard(self, range: SourceRange | StackRange) -> Iterator[None]:
+        """Give new nodes this source range inside the `with` block."""
         outer, self.current_source_range = self.current_source_range, range
         try:
             yield
@@ -214,9 +218,7 @@ class Graph:
     # Checking and showing
 
     def lint(self) -> None:
-        """Raises `VerificationError` when something is not as it must be in every graph
-        (`verifier.py`).
-        """
+        """Raises `VerificationError` if the graph breaks one of the rules in `verifier.py`."""
         from .verifier import verify
 
         verify(self)
@@ -238,7 +240,9 @@ class Graph:
         return self.str()
 
     def alias_db(self) -> Any:
-        """What may share memory with what (`internals.jit.operators.alias_analysis`)."""
+        """The analysis of which values may share memory, and of which nodes write to it
+        (`internals.jit.operators.alias_analysis`).
+        """
         from internals.jit.operators.alias_analysis import AliasDb
 
         return AliasDb(self)
@@ -250,7 +254,7 @@ class Graph:
 
     @property
     def values_made(self) -> int:
-        """How many values there have been in the graph, those that are gone included."""
+        """The number of values made in the graph so far, including those removed since."""
         return self._uniques
 
     def _next_unique(self) -> int:
@@ -266,7 +270,9 @@ def _no_outside(value: Value) -> Value:
 
 
 def _set_by_type(node: Node, name: str, value: Any) -> None:
-    """An attribute of the kind that fits the value's Python type."""
+    """Set an attribute of the kind that fits the value's Python type: `i` for an int, `is` for a
+    list of ints, `ival` if no other does.
+    """
     kinds = {bool: "i", int: "i", float: "f", str: "s", complex: "c", Graph: "g"}
     kind = "ty" if isinstance(value, Type) else kinds.get(type(value))
     if kind is None and isinstance(value, (list, tuple)) and value and type(value[0]) in kinds:

@@ -1,13 +1,13 @@
-"""Reads what stands behind `=` in a node's brackets: `value=1.`, `value=(1, "a")`, `types=[int,
-Tensor]`, `value={2}`.
+"""The parser of attributes, the values behind `=` in a node's brackets: `value=1.`,
+`value=(1, "a")`, `types=[int, Tensor]`, `value={2}`.
 
 Numbers, strings, lists, tuples, dicts, types and tensors each have a spelling of their own, so that
-mostly the text tells which kind of attribute it is. Where it does not, the type of the node's
+the text mostly tells which kind of attribute it is. Where it does not, the type of the node's
 output does: 1 is True for a `bool`.
 
 A tensor of one element prints as `{2}`, one of up to ten with all its elements (to four places) and
-its type, a larger one as `<Tensor>`: what cannot be read back as it was. So tensors are read only
-when asked to (`parse_tensor_constants`); a `<Tensor>` is then filled with zeros.
+its type, a larger one as `<Tensor>`. The text loses digits, or all elements. So tensors are read
+only on request (`parse_tensor_constants`); a `<Tensor>` is then filled with zeros.
 
 How the real one differs (`torch/csrc/jit/ir/irparser.cpp`): it cannot read tuples, dicts, complex
 numbers nor tensors with their elements, and leaves the memory of a `<Tensor>` as it happens to be.
@@ -53,14 +53,18 @@ WORDS: dict[str, Any] = {
 }
 NUMBERS: dict[type[Type], type] = {BoolType: bool, FloatType: float, ComplexType: complex}
 
-# The elements of a tensor as C++ prints them, then device, type and sizes.
+# The elements of a tensor as C++ prints them, then device, type and sizes:
+# `1 2 [ CPULongType{2} ]`.
+# The quantifiers are possessive (`++`): a text that is not a tensor fails without backtracking.
 _ELEMENTS = re.compile(
     r"(?P<body>(?:\s++|Columns \d+ to \d+|\([\d,]+\.,\.\) "
     r"=|-?(?:inf|nan)|\*|[-+.\de]++)*+)(?<=[\s=(\[])\[ "
     r"(?P<device>CPU|CUDA)(?P<dtype>[A-Z]\w*)Type\{(?P<sizes>[\d,]*)\} \]"
 )
+# The rest of `annotate(List[int], [])` before the empty list or dict; its type is the output's.
 _EMPTY_OF = re.compile(r"\([^()]*,(?=\s*(?:\[\]|\{\})\))")
-_SCALE = re.compile(r"(\S+) \*")
+_SCALE = re.compile(r"(\S+) \*")  # `1e+05 *`: the numbers that follow are multiplied by it
+# `Columns 1 to 8` of a wide matrix, and `(1,.,.) =` before each matrix of a tensor with more sizes
 _HEADINGS = re.compile(r"Columns \d+ to \d+|\([\d,]+\.,\.\) =")
 
 
@@ -84,10 +88,13 @@ class LiteralParser:
             node.setAttribute(name, kind, int(value) if kind == "i" else value)
 
     def value(self, expected: Type | None = None) -> Any:
-        """Any value; a number, string or list is made what `expected` says it is."""
+        """Reads any value. `expected` is its type if that is known: it tells True from 1, a device
+        from a string, and the types of a list's elements.
+        """
         if isinstance(expected, OptionalType):
             return self.value(expected.element)
         reader = self.reader
+        # A tensor's text begins like a number; only `[ CPUFloatType{2} ]` at its end tells.
         if (elements := _ELEMENTS.match(reader.text, reader.previous.end)) is not None:
             return self._elements(elements, expected)
         token = reader.current
@@ -123,6 +130,7 @@ class LiteralParser:
     # Numbers, devices and containers
 
     def _number(self) -> int | float | complex:
+        """Reads a number; a complex one is two, `1.+2.j`."""
         real = self._real()
         if isinstance(real, complex) or self.reader.current.text not in ("+", "-"):
             return real
@@ -130,13 +138,14 @@ class LiteralParser:
         return complex(real, imaginary.imag)
 
     def _as_type(self, value: Any, expected: Type | None, token: Token) -> Any:
-        """A number as a value of the type `expected`: 1 is True for a bool and 1.0 for a float."""
+        """A number converted to the type `expected`: 1 is True for a bool and 1.0 for a float."""
         python = next((p for t, p in NUMBERS.items() if isinstance(expected, t)), None)
         if python is not None and isinstance(value, complex) and python is not complex:
             raise self.reader.error(f"a complex number is no {expected}", token)
         return python(value) if python else value
 
     def _real(self) -> int | float | complex:
+        """Reads a signed number; `2j` is the imaginary part of a complex one."""
         sign = -1 if not self.reader.accept("+") and self.reader.accept("-") else 1
         token = self.reader.next()
         if token.text in ("infj", "nanj"):
@@ -161,6 +170,7 @@ class LiteralParser:
         return self.reader.items("[", ",", "]", lambda: self.value(element))
 
     def _tuple(self, expected: Type | None) -> tuple[Any, ...]:
+        """Reads `(1, "a")`, each element by the type expected of it."""
         reader = self.reader
         values: list[Any] = []
         elements = expected.elements if isinstance(expected, TupleType) else ()
@@ -183,6 +193,7 @@ class LiteralParser:
         found: dict[Any, Any] = {}
         while not reader.accept("}"):
             key = self.value(key_type)
+            # no `:` behind the first value: it is the only element of a tensor
             if not found and reader.accept("}"):
                 self._allow_tensor(opening.start, "Single-element tensor constant encountered")
                 return _filled(self._element(key, opening), expected)
@@ -193,7 +204,7 @@ class LiteralParser:
         return found
 
     def _element(self, written: Any, place: Token) -> int | float | complex:
-        """The one element of a tensor; `(1,2)` is a complex number."""
+        """The number in `{2}`; `(1,2)` is the complex 1+2j, as C++ prints one."""
         parts = written if isinstance(written, tuple) and len(written) == 2 else (written,)
         if not all(
             isinstance(p, (int, float) if len(parts) == 2 else (int, float, complex)) for p in parts
@@ -224,6 +235,7 @@ class LiteralParser:
         return _filled(0, expected)
 
     def _elements(self, match: re.Match[str], expected: Type | None) -> Any:
+        """A tensor whose elements, type and sizes are all in the text."""
         start = match.end("body")
         self.reader.raw(_ELEMENTS, "a tensor")
         self._allow_tensor(start, "Tensor constant encountered")
@@ -244,7 +256,9 @@ class LiteralParser:
         if not kind.is_floating_point and not kind.is_complex:
             values = [int(v) for v in values]
         t = tensor(values, dtype=kind, device=match["device"].lower())
-        if len(sizes) > 2:  # printed matrix by matrix, the first index running fastest
+        # Printed matrix by matrix; of the indices in the heading `(1,2,.,.) =` the first runs
+        # fastest. So sizes (a, b, rows, columns) are read as (b, a, rows, columns) and permuted.
+        if len(sizes) > 2:
             outer = len(sizes) - 2
             t = (
                 t.reshape(sizes[outer - 1 :: -1] + sizes[outer:])
@@ -260,7 +274,7 @@ class LiteralParser:
 
 
 def kind_of(value: object) -> str:
-    """The kind of attribute that holds `value`: `i`, `fs`, `ival`, ..."""
+    """The kind of attribute that holds `value`: `i`, `fs`, `ival`, ... An empty list is an `is`."""
     kinds = (
         (int, "i"),
         (float, "f"),
@@ -281,6 +295,9 @@ def kind_of(value: object) -> str:
 
 
 def _numbers(body: str) -> list[float]:
+    """The elements in the text of a tensor, in the order printed. A scale is rewritten to a word,
+    `*1e+05`, that holds until the next; a heading ends it, as `*1`.
+    """
     scale, values = 1.0, []
     for word in _HEADINGS.sub(" *1 ", _SCALE.sub(r"*\1", body)).split():
         if word.startswith("*"):
@@ -291,8 +308,8 @@ def _numbers(body: str) -> list[float]:
 
 
 def _filled(number: Any, expected: Type | None) -> Any:
-    """A tensor with `number` everywhere, of the dtype and sizes of `expected`, as far as it knows
-    them.
+    """A tensor filled with `number`, of the dtype, sizes and device of `expected`; what that does
+    not know is float32 or int64 by the number, a scalar, and on the default device.
     """
     known = expected if isinstance(expected, TensorType) else TensorType.get()
     kind: dtype = known.dtype() or (float32 if isinstance(number, float) else int64)
@@ -301,6 +318,7 @@ def _filled(number: Any, expected: Type | None) -> Any:
 
 
 def _with_strides(t: Tensor, expected: Type | None) -> Any:
+    """The tensor itself, or a copy with the strides of `expected` if those are others."""
     strides = expected.strides() if isinstance(expected, TensorType) else None
     if strides is None or list(t.stride()) == strides or list(t.size()) != expected.sizes():  # type: ignore[union-attr]
         return t

@@ -1,15 +1,16 @@
 """A node: one operation of a graph (`torch/csrc/jit/ir/ir.h`, `struct Node`).
 
-A node has a kind (`aten::add`), inputs, outputs, attributes, and blocks when it is control flow: an
-If has one for each answer, a Loop one for its body. Nodes of a block form a doubly linked list in
-the order they run in, so that inserting, moving and removing are cheap; a position number on each
-answers "does this one come before that one?".
+A node has a kind (`aten::add`), inputs, outputs, attributes, and blocks if it is control flow: an
+If has one for each arm, a Loop one for its body. The nodes of a block form a doubly linked list in
+the order they run, so that inserting, moving and removing take constant time. Each has a position
+number, which tells which of two nodes runs first; the numbers are spaced, so that most insertions
+need no renumbering.
 
-Which overload a node means is not written down: it follows from the kind and the types of the
-inputs. `operator()` finds it and remembers until one of them changes.
+Which overload of an operator a node calls is not stored in it: it follows from the kind and the
+types of the inputs. `operator()` looks it up and caches it until one of them changes.
 
-How the real one differs: the same, in C++; positions are spaced so that most insertions need no
-renumbering, here a block is renumbered when somebody asks after a change.
+How the real one differs: a block with no number left for a node is renumbered at once, here when
+`isBefore` is asked next.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ if TYPE_CHECKING:
 
 
 class Node(HasAttributes):
-    """Made by `Graph.create` and inserted by `insertBefore`, `Graph.insertNode` or
+    """One operation, made by `Graph.create` and inserted by `insertBefore`, `Graph.insertNode` or
     `Block.appendNode`.
 
-    `pyobj` is the callable of a `^Name` node (PythonOp). `callstack` tells the calls by which an
-    inlined node came here, outermost first: where each call stood, and the name of the function
-    called. `debug_handle` is a number that a node shares with its copies and with what a pass puts
-    in its place: by it a node can be followed through all phases.
+    `pyobj` is the callable of a `^Name` node (PythonOp). `callstack` has the calls by which an
+    inlined node came here, outermost first: the source range of each call, and the name of the
+    function called. `debug_handle` is a number that a node shares with its copies and with the
+    nodes that a pass puts in its place: by it a node can be followed through all phases.
     """
 
     __slots__ = (
@@ -57,7 +58,7 @@ class Node(HasAttributes):
         self._block: Block | None = None
         self._prev: Node | None = None
         self._next: Node | None = None
-        self._position = 0
+        self._position = 0  # meaningful while the block is numbered (`Block._number_nodes`)
         self._scope = graph.current_scope
         self._range: Any = graph.current_source_range
         self._operator: Any = _UNKNOWN
@@ -95,8 +96,8 @@ class Node(HasAttributes):
         return self._inputs[i]
 
     def input(self, i: int | None = None) -> Value:
-        """Input number `i`; without a number, the only one. Raises RuntimeError when it isn't the
-        only one.
+        """Input number `i`; without a number the only one, and RuntimeError if there are others
+        or none.
         """
         if i is None:
             if len(self._inputs) != 1:
@@ -134,7 +135,7 @@ class Node(HasAttributes):
         return value
 
     def replaceInput(self, i: int, value: Value) -> Value:
-        """Use `value` as input number `i`; returns what stood there."""
+        """Use `value` as input number `i`; returns the value that was there."""
         old = self._inputs[i]
         old._uses.remove(Use(self, i))
         self._inputs[i] = value
@@ -160,9 +161,11 @@ class Node(HasAttributes):
         self._forget_operator()
 
     def _renumber_uses(self, first: int, by: int) -> None:
+        """Move the recorded uses of the inputs from number `first` on by `by`, +1 or -1."""
+        # Two rounds: a value may be input 1 and 2, and renumbering use 1 to 2 at once would make
+        # two uses with number 2. The first round marks them by negative numbers.
         for i in range(first, len(self._inputs)):
             uses = self._inputs[i]._uses
-            # a mark: the numbers below overlap the old ones
             uses[uses.index(Use(self, i))] = Use(self, -i - 1)
         for i in range(first, len(self._inputs)):
             uses = self._inputs[i]._uses
@@ -180,8 +183,8 @@ class Node(HasAttributes):
         return self._outputs[i]
 
     def output(self, i: int | None = None) -> Value:
-        """Output number `i`; without a number, the only one. Raises RuntimeError when it isn't the
-        only one.
+        """Output number `i`; without a number the only one, and RuntimeError if there are others
+        or none.
         """
         if i is None:
             if len(self._outputs) != 1:
@@ -207,7 +210,7 @@ class Node(HasAttributes):
         return value
 
     def eraseOutput(self, i: int) -> None:
-        """Raises RuntimeError while somebody uses it."""
+        """Remove output number `i`. Raises RuntimeError while it is used."""
         value = self._outputs[i]
         if value._uses:
             raise RuntimeError(
@@ -218,9 +221,7 @@ class Node(HasAttributes):
         self._number_outputs()
 
     def permuteOutputs(self, order: list[int]) -> None:
-        """Output `order[0]` becomes the first, and so on; everybody goes on using the values they
-        used.
-        """
+        """Output `order[0]` becomes the first, and so on; each use keeps its value."""
         self._outputs = [self._outputs[i] for i in order]
         self._number_outputs()
 
@@ -265,7 +266,7 @@ class Node(HasAttributes):
         """The nodes of a kind in the blocks of this one, at any depth."""
         return [n for b in self._blocks for n in b.findAllNodes(kind)]
 
-    # Place
+    # Its place in the block
 
     def next(self) -> Node:
         assert self._next is not None
@@ -276,7 +277,7 @@ class Node(HasAttributes):
         return self._prev
 
     def insertBefore(self, other: Node) -> Node:
-        """Put this node, which is in no block yet, before `other`; returns it."""
+        """Insert this node, which is in no block yet, before `other`; returns it."""
         return self._link(other.prev(), other)
 
     def insertAfter(self, other: Node) -> Node:
@@ -291,8 +292,10 @@ class Node(HasAttributes):
         self.insertAfter(other)
 
     def isBefore(self, other: Node) -> bool:
-        """Whether this node runs before `other`, comparing the enclosing nodes in their first
-        common block.
+        """Whether this node runs before `other`.
+
+        Nodes in different blocks are compared by the nodes around them in the innermost block that
+        both are in; a node is not before the nodes inside it, nor after.
         """
         if self is other:
             return False
@@ -309,9 +312,8 @@ class Node(HasAttributes):
         return other.isBefore(self)
 
     def destroy(self) -> None:
-        """Remove the node and its blocks; where new nodes would have gone there, they go behind it.
-
-        Raises RuntimeError while an output is used.
+        """Remove the node and its blocks. If the insert point is at or in the node, it moves to the
+        next node. Raises RuntimeError while an output is used.
         """
         for v in self._outputs:
             if v._uses:
@@ -342,7 +344,7 @@ class Node(HasAttributes):
         return other is self
 
     def _chain(self) -> list[Node]:
-        """This node, the node whose block it is in, and so on."""
+        """This node, the node in whose block it is, and so on outwards."""
         chain, node = [], self
         while True:
             chain.append(node)
@@ -352,6 +354,7 @@ class Node(HasAttributes):
             node = owner
 
     def _link(self, before: Node, after: Node) -> Node:
+        """Insert this node between two neighbours."""
         if self._block is not None:
             raise RuntimeError(
                 corrected(
@@ -365,7 +368,7 @@ class Node(HasAttributes):
         before._next = after._prev = self
         self._position = (before._position + after._position) // 2
         if not before._position < self._position < after._position:
-            # no number left between the two
+            # no number left between the two: all are numbered anew at the next question
             self._block._numbered = False
         return self
 
@@ -374,7 +377,7 @@ class Node(HasAttributes):
         before._next, after._prev = after, before
         self._block = self._prev = self._next = None
 
-    # What it means
+    # The operator it calls
 
     def operator(self) -> Operator | None:
         """The overload this node calls; None for control flow and for kinds that are not
@@ -391,8 +394,8 @@ class Node(HasAttributes):
         return found.schema if found else None
 
     def matches(self, schema: str) -> bool:
-        """Whether this is a call of the operator written so: `aten::add`, `aten::add.Tensor`, or a
-        whole schema.
+        """Whether this node calls the operator `schema`: `aten::add` for any overload,
+        `aten::add.Tensor` for one, or a whole schema.
         """
         name, _, rest = schema.partition("(")
         kind, _, overload = name.partition(".")
@@ -429,7 +432,7 @@ class Node(HasAttributes):
     # Where it came from
 
     def scopeName(self) -> str:
-        """The modules around it: `__module.seq/__module.seq.0`, or ""."""
+        """The path of the modules it was made in: `__module.seq/__module.seq.0`; "" for none."""
         return self._scope
 
     def setScope(self, scope: str) -> Node:
@@ -437,7 +440,9 @@ class Node(HasAttributes):
         return self
 
     def sourceRange(self) -> Any:
-        """The `SourceRange` or `StackRange` of the code that made it, or None."""
+        """The `SourceRange` or `StackRange` of the line of code that the node stands for, or
+        None.
+        """
         return self._range
 
     def setSourceRange(self, range: SourceRange | StackRange | None) -> Node:
@@ -445,7 +450,7 @@ class Node(HasAttributes):
         return self
 
     def copyMetadata(self, other: Node) -> Node:
-        """Take scope, source range, call stack and handle of `other`."""
+        """Take scope, source range, call stack and debug handle of `other`; returns this node."""
         self._scope, self._range, self.callstack = other._scope, other._range, other.callstack
         self.debug_handle = other.debug_handle
         return self
@@ -456,5 +461,5 @@ class Node(HasAttributes):
     __repr__ = __str__
 
 
-_UNKNOWN = object()
+_UNKNOWN = object()  # not looked up yet; None is a result: the kind is not an operator's
 _handles = itertools.count()

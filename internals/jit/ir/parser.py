@@ -1,4 +1,4 @@
-"""From text back to a graph (`torch/csrc/jit/ir/irparser.cpp`).
+"""The parser of graphs: from text back to a graph (`torch/csrc/jit/ir/irparser.cpp`).
 
     g = parse_ir('''
     graph(%x : Tensor, %n : int):
@@ -6,16 +6,16 @@
       return (%y)
     ''')
 
-What `str(graph)` prints, here or in real PyTorch, is read again, down to numbers and names of
+It reads the text of `str(graph)`, of this library or of PyTorch, with the numbers and names of
 values, scopes, source positions and the graphs of fusion groups, so that `str(parse_ir(str(g))) ==
-str(g)`. The shorthand of a hand-written graph is accepted too: a value without type is a Tensor, a
-node without results needs no `=`, and indentation does not matter.
+str(g)`. The shorthand of a hand-written graph is accepted too: a value without a type is a Tensor,
+a node without outputs needs no `=`, and indentation does not matter.
 
 The grammar of nodes is in this file, that of types in `type_parser.py`, of attributes in
 `literal_parser.py`.
 
-How the real one differs: it drops names, numbers, scopes and source positions, does not read the
-graphs of groups, nor types of modules, and a value of one arm of an If can be used in the other.
+How the real one differs: it drops names, numbers, scopes and source positions, reads neither the
+graphs of groups nor the types of modules, and lets one arm of an If use a value of the other.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ from .type_parser import TypeParser
 from .types import Type
 from .value import Value
 
-_SCOPE = re.compile(r"[^\n]*?(?=\s*(?:#|\n|$))")
-_SCALARS = re.compile(r"\s*\((.*?)\)(?=\s*\()")
-_GROUP = re.compile(r"(.+)_(\d+)$")
-_POSITION = re.compile(r"(.+):(\d+):(\d+)$")
+_SCOPE = re.compile(r"[^\n]*?(?=\s*(?:#|\n|$))")  # up to the comment or the end of the line
+_SCALARS = re.compile(r"\s*\((.*?)\)(?=\s*\()")  # `(1, 'a')` in `^Name(1, 'a')(%x)`
+_GROUP = re.compile(r"(.+)_(\d+)$")  # `prim::FusionGroup_0`
+_POSITION = re.compile(r"(.+):(\d+):(\d+)$")  # `file.py:3:8`
 
 
 def parse_ir(input: str, parse_tensor_constants: bool = False) -> Graph:
-    """The graph that `input` is the text of. `torch._C.parse_ir` has the same signature.
+    """The graph whose text is `input`. `torch._C.parse_ir` has the same signature.
 
-    Tensors in the text are read only with `parse_tensor_constants`, because they may be rounded or
-    left out there. Raises RuntimeError, with line and place, where the text is not a graph's.
+    Tensors in the text are read only with `parse_tensor_constants`, because the text may have their
+    elements rounded, or not at all. Raises RuntimeError, with line and column, where the text is
+    not that of a graph.
     """
     parser = GraphParser(input, parse_tensor_constants)
     graph = parser.graph()
@@ -70,16 +71,21 @@ class GraphParser:
 
 
 class OneGraph:
-    """Reads one graph, with the groups that follow it."""
+    """Reads one graph, with the groups that follow it.
+
+    `values` is passed along from block to block: a ChainMap from names to values, to which each
+    block adds a layer, so that its names are not seen outside.
+    """
 
     def __init__(self, parser: GraphParser) -> None:
         self.parser, self.reader = parser, parser.reader
         self.graph = Graph()
-        self.numbers: dict[int, Value] = {}
-        self.unnumbered: list[Value] = []
-        self.groups: list[Node] = []
+        self.numbers: dict[int, Value] = {}  # values shown as a number, like %3
+        self.unnumbered: list[Value] = []  # those with a name
+        self.groups: list[Node] = []  # nodes whose graph follows in the text
 
     def read(self) -> Graph:
+        """Reads from the inputs to the `return`, and then the graphs of its groups."""
         values: ChainMap[str, Value] = ChainMap()
         self._block_inputs(self.graph.block(), values)
         self._nodes(self.graph.block(), values, "return")
@@ -115,6 +121,7 @@ class OneGraph:
         else:
             reader.accept("=")
         node = self.graph.create(self._kind(), (), 0)
+        # the type of a constant's output, which says how to read its value
         constant = outputs[0][1] if node.kind() == "prim::Constant" and len(outputs) == 1 else None
         if reader.at("["):
             reader.items("[", ",", "]", lambda: self._attribute(node, constant))
@@ -124,7 +131,7 @@ class OneGraph:
         for v in reader.items("(", ",", ")", lambda: self._use(values)):
             node.addInput(v)
         self._origin(node)
-        for token, type in outputs:
+        for token, type in outputs:  # after the inputs, which may have the same names
             self._define(node.addOutput(), token, type, values)
         block.appendNode(node)
         while reader.at(f"block{len(node.blocks())}") and reader.lookahead().text == "(":
@@ -149,7 +156,9 @@ class OneGraph:
         self.parser.literals.set_attribute(node, name, constant)
 
     def _origin(self, node: Node) -> None:
-        """`, scope: __module.fc # file.py:3:8` at the end of the node's line."""
+        """Reads scope and source position at the end of the node's line:
+        `, scope: __module.fc # file.py:3:8`. Notes a group whose graph may follow.
+        """
         reader = self.reader
         if reader.at(",") and reader.lookahead().text == "scope":
             for sign in (",", "scope", ":"):
@@ -172,7 +181,7 @@ class OneGraph:
     def _define(
         self, value: Value, token: Token, type: Type | None, values: ChainMap[str, Value]
     ) -> None:
-        name = token.text[1:]
+        name = token.text[1:]  # without the `%`
         if type is not None:
             value.setType(type)
         if not name.isdigit():
@@ -191,7 +200,7 @@ class OneGraph:
         return found
 
     def _number_values(self) -> None:
-        """Values shown as numbers get those, the others the ones that are left over."""
+        """Give each value its number: the one it is shown as, or the next unused one."""
         free = (n for n in itertools.count() if n not in self.numbers)
         self.numbers.update(zip(free, self.unnumbered))
         for number, value in self.numbers.items():

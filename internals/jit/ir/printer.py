@@ -1,4 +1,5 @@
-"""A graph as PyTorch prints it (`Graph::print`, `Node::print` in `torch/csrc/jit/ir/ir.cpp`).
+"""The text of a graph, as PyTorch prints it (`Graph::print`, `Node::print` in
+`torch/csrc/jit/ir/ir.cpp`).
 
     graph(%x.1 : Tensor,
           %n.1 : int):
@@ -7,11 +8,11 @@
       return (%y)
 
 Blocks are indented under their node; graphs held by nodes (fusion groups) follow, as `with
-prim::FusionGroup_0 = graph(...)`. Real PyTorch reads this text with `torch._C.parse_ir`, and
-`parse_ir` here reads PyTorch's.
+prim::FusionGroup_0 = graph(...)`. PyTorch reads this text with `torch._C.parse_ir`, and `parse_ir`
+of this library reads PyTorch's.
 
-How the real one differs: `str(False)` there leaves the source comments inside blocks; here it omits
-them all.
+How the real one differs: its `graph.str(False)` keeps the source comments inside blocks; here they
+are all omitted.
 """
 
 from __future__ import annotations
@@ -35,20 +36,22 @@ MOST_ELEMENTS_SHOWN = 10
 
 
 class GraphLine(NamedTuple):
-    """A line of a graph's text, and the node that it is of: of the inputs and of a block's first
-    line, the block's `prim::Param`; of what a graph or block returns, its `prim::Return`."""
+    """A line of a graph's text, and its node. For the inputs of a graph or block that is its
+    `prim::Param`, for its outputs its `prim::Return`."""
 
     text: str
     node: Node
 
 
 def graph_text(graph: Graph, ranges: bool = True) -> str:
-    """The whole graph."""
+    """The text of the whole graph, with source positions if `ranges`."""
     return "".join(f"{line.text}\n" for line in graph_lines(graph, ranges))
 
 
 def graph_lines(graph: Graph, ranges: bool = True, head: str = "") -> Iterator[GraphLine]:
-    """The text line by line; graphs held by nodes come last. An input has a line of its own."""
+    """The text line by line; graphs held by nodes come last. Each input has a line of its own.
+    `head` is the text before the first line: `with prim::FusionGroup_0 = `.
+    """
     groups: list[Node] = []
     inputs = [_typed(v) for v in graph.inputs()] or [""]
     for i, text in enumerate(inputs):
@@ -89,14 +92,16 @@ def _node_lines(
 
 
 def _call(node: Node, groups: list[Node] | None) -> str:
-    """What stands between `=` and the inputs."""
+    """The kind and the attributes, the text between `=` and the inputs. A node that holds a graph
+    is added to `groups`, and its number there is its suffix; None for a node printed by itself.
+    """
     names = node.attributeNames()
     name = node.kind()
     if name.startswith("^"):
         scalars = node.attribute("scalar_args") if "scalar_args" in names else []
         shown = ", ".join(f"{n}={attribute_text(node, n)}" for n in names if n != "scalar_args")
         return f"{name}[{shown}]({', '.join(map(str, scalars))})"
-    if groups is not None and "Subgraph" in names:
+    if groups is not None and "Subgraph" in names:  # its graph is printed after this one
         name += f"_{len(groups)}"
         groups.append(node)
         names = (
@@ -110,7 +115,7 @@ def _call(node: Node, groups: list[Node] | None) -> str:
 
 
 def attribute_text(node: Node, name: str) -> str:
-    """The value of an attribute."""
+    """The text of an attribute's value, by its kind."""
     kind, value = node.kindOf(name), node.attribute(name)
     if kind == "t":
         return tensor_literal(value)
@@ -124,7 +129,7 @@ def attribute_text(node: Node, name: str) -> str:
 
 
 def value_text(value: object) -> str:
-    """A constant as C++ prints an `IValue`."""
+    """The text of a constant, as C++ prints an `IValue`: booleans as 0 and 1."""
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, float):
@@ -146,8 +151,8 @@ def value_text(value: object) -> str:
 
 
 def float_text(value: float) -> str:
-    """All the digits needed to read the same number back; a dot marks whole numbers: `1.`,
-    `0.10000000000000001`.
+    """A float with the 17 digits that restore it exactly, `0.10000000000000001`; a whole number
+    below 1e10 has a dot behind it: `1.`.
     """
     if math.isfinite(value) and abs(value) < 1e10 and value == int(value):
         return f"{'-' if math.copysign(1, value) < 0 else ''}{abs(int(value))}."
@@ -161,7 +166,7 @@ _ESCAPES = {
 
 
 def quoted(text: str) -> str:
-    """A C string: bytes that are not printable ASCII as three octal digits
+    """A C string in UTF-8; bytes that are not printable ASCII become three octal digits, `\\303`
     (`c10::printQuotedString`).
     """
     shown = (
@@ -171,14 +176,16 @@ def quoted(text: str) -> str:
 
 
 def _inside(value: object) -> str:
-    """Inside a list or tuple booleans are words, and devices are told from strings."""
+    """An element of a list, tuple or dict: there booleans are words, and a device is not printed
+    as a string.
+    """
     if isinstance(value, Device):
         return f'torch.device("{value}")'
     return str(value) if isinstance(value, bool) or value is None else value_text(value)
 
 
 def tensor_literal(t: Any) -> str:
-    """`{2}` for one element, all elements up to ten of them, `<Tensor>` for more."""
+    """`{2}` for one element, all elements if there are at most ten, `<Tensor>` otherwise."""
     n = t.numel()
     if n == 1:
         value = host_array(t).reshape(()).item()

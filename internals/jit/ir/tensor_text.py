@@ -1,4 +1,4 @@
-"""A tensor as C++ prints it: in graphs, small tensor constants look so
+"""The text of a tensor as C++ prints it, which graphs use for small constants
 (`aten/src/ATen/core/Formatting.cpp`).
 
      1.0000  2.5000
@@ -18,7 +18,7 @@ import numpy as np
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import host_array
 
-LINE = 80
+LINE = 80  # characters; a wider matrix is printed as several groups of columns
 
 
 def tensor_text(t: Any) -> str:
@@ -39,6 +39,7 @@ def tensor_text(t: Any) -> str:
     if len(sizes) == 2:
         return _matrix(a, 0) + kind
     text = ""
+    # A tensor (..., rows, columns) is printed as matrices under headings like `(1,2,.,.) =`.
     for n, backwards in enumerate(np.ndindex(*sizes[-3::-1])):  # the first index runs fastest
         index = backwards[::-1]
         text += "\n" if n else ""
@@ -47,14 +48,19 @@ def tensor_text(t: Any) -> str:
 
 
 def _format(a: np.ndarray[Any, Any]) -> tuple[float, int, Any]:
-    """Scale, width of a column, and how a number is shown."""
+    """The scale that all numbers are divided by, the width of a column, and the function that
+    prints a number.
+
+    `low` and `high` are the digits before the decimal point, of the smallest and the largest
+    absolute value. The thresholds are those of `__printFormat` in C++.
+    """
     values = a.astype(float).ravel()
     whole = all(not math.isfinite(v) or v == math.ceil(v) for v in values)
     sizes = [abs(v) for v in values if math.isfinite(v)] or [0.0]
     low, high = ((math.floor(math.log10(v)) + 1 if v else 1) for v in (min(sizes), max(sizes)))
     if whole:
         return (1.0, 11, _scientific) if high > 9 else (1.0, high + 1, _general)
-    if high - low > 4:
+    if high - low > 4:  # no one scale shows both the smallest and the largest
         return 1.0, 12 if abs(high) > 99 or abs(low) > 99 else 11, _scientific
     if high > 5 or high < 0:
         return 10.0 ** (high - 1), 7, _fixed
@@ -62,6 +68,7 @@ def _format(a: np.ndarray[Any, Any]) -> tuple[float, int, Any]:
 
 
 def _matrix(a: np.ndarray[Any, Any], indent: int) -> str:
+    """The rows of a matrix (rows, columns), with as many columns side by side as fit the line."""
     scale, width, show = _format(a)
     per_line = max((LINE - indent) // (width + 1), 1)
     columns, text = a.shape[1], " " * indent

@@ -1,12 +1,12 @@
-"""The type of a tensor: whatever is known of it before it exists
-(`aten/src/ATen/core/tensor_type.cpp`).
+"""The type of a tensor: dtype, device, sizes, strides and requires_grad, as far as they are known
+before it exists (`aten/src/ATen/core/tensor_type.cpp`).
 
 `TensorType()` knows nothing and prints as `Tensor`. A trace knows everything: `Float(2, 3,
 strides=[3, 1], requires_grad=0, device=cpu)`. In between, a size that is not known prints as `*`:
 the executor specialises its plans to `Float(*, *)`.
 
-How the real one differs: sizes may be symbols (`SS(-1)`), kept equal through a graph by shape
-analysis; and strides carry whether the tensor is dense.
+How the real one differs: a size may be a symbol (`SS(-1)`), which shape analysis carries through a
+graph; and strides say whether the tensor is dense.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Sizes = tuple["int | None", ...]
 
 
 class TensorType(Type):
-    """`sizes` is None when the number of dimensions is not known, an entry of it None when that
-    size is not.
+    """`Tensor`, or a subtype of it that knows more. Each part is None while it is not known.
 
-    `inferred` marks the Tensor of a parameter without annotation, for messages; it does not count
-    for equality.
+    `sizes` is None if the number of dimensions is not known; an entry of it is None if that size is
+    not. `undefined` is true for a gradient that does not exist (`AutogradZero`). `inferred` marks
+    the Tensor of a parameter without annotation, for messages; equality ignores it.
     """
 
     __slots__ = (
@@ -75,6 +75,7 @@ class TensorType(Type):
         return cls(t.dtype, t.device, tuple(t.size()), tuple(t.stride()), t.requires_grad)
 
     def parts(self) -> tuple[Any, ...]:
+        """The facts that equality compares: all but `inferred`."""
         return (
             self._dtype,
             self._device,
@@ -100,11 +101,11 @@ class TensorType(Type):
         return None if self._sizes is None else len(self._sizes)
 
     def varyingSizes(self) -> list[int | None] | None:
-        """The sizes with None for each that is not known; None when not even their number is."""
+        """The sizes, None for each unknown one; None if even their number is unknown."""
         return None if self._sizes is None else list(self._sizes)
 
     def sizes(self) -> list[int] | None:
-        """The sizes if all of them are known."""
+        """The sizes if all of them are known, else None."""
         return _complete(self._sizes)
 
     def strides(self) -> list[int] | None:
@@ -132,15 +133,15 @@ class TensorType(Type):
         return self.with_(dtype=d)
 
     def dimensionedOnly(self) -> TensorType:
-        """What 1.0.1 specialises on: dtype, device, rank and requires_grad, without sizes and
-        strides.
+        """The type without sizes and strides: dtype, device, rank and requires_grad, on which 1.0.1
+        specialises.
         """
         return self.with_(
             sizes=None if self._sizes is None else [None] * len(self._sizes), strides=None
         )
 
     def merge(self, other: TensorType) -> TensorType:
-        """What both types agree on."""
+        """The most precise type that covers both: it knows what they agree on."""
         sizes = strides = None
         if (
             self._sizes is not None
@@ -157,6 +158,7 @@ class TensorType(Type):
 
     def isSubtypeOf(self, other: Type) -> bool:
         if isinstance(other, TensorType):
+            # `other` must know nothing that this type does not know, too
             return self == other or self.merge(other) == other
         return super().isSubtypeOf(other)
 
@@ -164,7 +166,7 @@ class TensorType(Type):
         name = self.scalarType() or "Tensor"
         if self._dtype is not None and self._sizes is None:
             name += "Tensor"
-        verbosity = _verbosity
+        verbosity = _verbosity  # see `type_verbosity`
         parts = [] if self._sizes is None else ["*" if s is None else str(s) for s in self._sizes]
         if parts and verbosity >= 2 and (strides := self.strides()) is not None:
             parts.append(f"strides=[{', '.join(map(str, strides))}]")
@@ -184,8 +186,8 @@ _verbosity = 3
 
 @contextmanager
 def type_verbosity(level: int) -> Iterator[None]:
-    """How much graphs tell of a tensor: 1 `Float(2, 3)`, 2 also strides, 3 also requires_grad and
-    device.
+    """Set how much graphs print of a tensor's type: 1 `Float(2, 3)`, 2 also strides, 3 (the
+    default) also requires_grad and device.
 
     PyTorch reads it from the environment variable PYTORCH_JIT_TYPE_VERBOSITY.
     """
@@ -198,7 +200,7 @@ def type_verbosity(level: int) -> Iterator[None]:
 
 
 def unshaped(type: Type) -> Type:
-    """The type with `Tensor` in the place of every tensor type in it (`unshapedType`)."""
+    """The type with each tensor type in it replaced by `Tensor` (`unshapedType`)."""
     if isinstance(type, TensorType):
         return type if type.inferred else TensorType.get()
     if not isinstance(type, CONTAINERS):
@@ -207,6 +209,7 @@ def unshaped(type: Type) -> Type:
 
 
 def _complete(entries: Sizes | None) -> list[int] | None:
+    """The entries as a list if all are known, else None."""
     if entries is None:
         return None
     known = [e for e in entries if e is not None]

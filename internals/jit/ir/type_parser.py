@@ -1,17 +1,16 @@
-"""Reads types, as graphs print them and as schemas spell them
+"""The parser of types, as graphs print them and as schemas spell them
 (`torch/csrc/jit/frontend/schema_type_parser.cpp`).
 
-`parse_type("Dict(str, int[])?")` gives a `Type`. A schema may add to a type what is not part of it:
-an alias annotation, `Tensor(a!)`, and for a list the length to which a single element is repeated,
-`int[2]`. `TypeParser.parse` returns them beside the type. A graph adds what is known of a tensor:
-`Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)`.
+`parse_type("Dict(str, int[])?")` returns a `Type`. In a schema a type may have additions: an alias
+annotation, `Tensor(a!)`, and for a list the length to which a single element is repeated, `int[2]`.
+`TypeParser.parse` returns them beside the type. In a graph a tensor type has what is known of the
+tensor: `Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)`.
 
-Lower-case names that are no types are type variables: the `t` of `aten::append.t(t[](a!) self, t
+A lower-case name that is not a type is a type variable: the `t` of `aten::append.t(t[](a!) self, t
 el) -> t[](a!)`.
 
-How the real one differs: it reads the types of schemas and single graphs, but not those of modules
-(`__torch__.M`), nor all that graphs print (`FloatTensor`, `Future[int]`, `NamedTuple(a : int)`);
-and it knows unions, enums and streams.
+How the real one differs: it does not read all types that graphs print (`__torch__.M` of a module,
+`FloatTensor`, `Future[int]`, `NamedTuple(a : int)`); and it knows unions, enums and streams.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ BASE_TYPES: dict[str, t.Type] = {
     "PyObject": t.PyObjectType.get(),
     "Storage": t.StorageType.get(), "Stream": t.StreamObjType.get(),
     "list": t.AnyListType.get(), "tuple": t.AnyTupleType.get(), "Function": t.FunctionType(),
-    # Numbers in the IR, which become objects at the door of the op.
+    # Ints in the IR, which become objects when the operator is called (`enums.py`).
     "ScalarType": t.IntType.get(), "Layout": t.IntType.get(), "MemoryFormat": t.IntType.get(),
     "SymInt": t.IntType.get(), "DeviceIndex": t.IntType.get(), "Dimname": t.StringType.get(),
 }  # fmt: skip
@@ -50,7 +49,7 @@ DTYPES = {name: dtype for dtype, name in SCALAR_TYPE_NAME.items()}
 def parse_type(
     text: str, *, in_graph: bool = True, classes: dict[str, ClassType] | None = None
 ) -> t.Type:
-    """The type that `text` spells. Raises RuntimeError, with the place, when it is none.
+    """The type that `text` spells. Raises RuntimeError, with the position, if it is not a type.
 
     `in_graph=False` reads it as in a schema, where `Tensor(*)` is a tensor that may share memory
     with anything and not a tensor of one dimension. `classes` are the class types known by name; a
@@ -64,10 +63,8 @@ def parse_type(
 
 
 class ParsedType(NamedTuple):
-    """A type with what a schema says beside it. `size` is the N of `int[N]`; `text` is how it was
-    written.
-
-    The text tells what the type does not: `ScalarType? dtype` is an `int?` to the compiler.
+    """A type with its additions in a schema. `size` is the N of `int[N]`; `text` is the type as
+    written, which may tell more than the type: `ScalarType? dtype` is an `int?` to the compiler.
     """
 
     type: t.Type
@@ -91,11 +88,12 @@ class TypeParser:
         self._fresh = itertools.count()
 
     def parse(self) -> ParsedType:
-        """A type with its suffixes: `T[]`, `T[2]`, `T?`, each with its annotation."""
+        """Reads a type with its suffixes: `T[]`, `T[2]`, `T?`, each with its annotation."""
         reader, size = self.reader, None
         start = reader.current.start
         type, alias = self._unsuffixed()
         while True:
+            # `T[]`, or `Tensor[AutogradZero]`, a gradient that does not exist
             if reader.at("[") and reader.lookahead().text in ("]", "AutogradZero"):
                 reader.next()
                 if reader.accept("AutogradZero"):
@@ -124,6 +122,7 @@ class TypeParser:
         if token.kind != IDENT:
             raise reader.expected(IDENT)
         name = reader.next().text
+        # read by `_future`, `_namedtuple`, `_dict`, `_torch`
         if name in ("Future", "NamedTuple", "Dict", "__torch__"):
             return getattr(self, f"_{name.strip('_').lower()}")(), self._alias()
         if (tensor := self._tensor(name)) is not None:
@@ -137,6 +136,9 @@ class TypeParser:
     # Types with parts
 
     def _future(self) -> t.Type:
+        """Reads the rest of `Future[int]`, as graphs print it, or `Future(int)`, as schemas spell
+        it.
+        """
         closing = "]" if self.reader.accept("[") else ")"
         if closing == ")":
             self.reader.expect("(")
@@ -145,6 +147,7 @@ class TypeParser:
         return t.FutureType(element)
 
     def _dict(self) -> t.Type:
+        """Reads the rest of `Dict(str, int)`."""
         self.reader.expect("(")
         key = self.parse().type
         self.reader.expect(",")
@@ -153,6 +156,8 @@ class TypeParser:
         return t.DictType(key, value)
 
     def _namedtuple(self) -> t.Type:
+        """Reads the rest of `NamedTuple(a : int, b : Tensor)`."""
+
         def field() -> tuple[str, t.Type]:
             name = self.reader.expect_kind(IDENT).text
             self.reader.expect(":")
@@ -162,7 +167,7 @@ class TypeParser:
         return t.TupleType([type for _, type in fields], [name for name, _ in fields])
 
     def _torch(self) -> t.Type:
-        """`__torch__.package.module.Class`: one class type for each name."""
+        """Reads `__torch__.package.module.Class`; the same name gives the same class type."""
         name = "__torch__"
         while self.reader.accept("."):
             name += "." + self.reader.expect_kind(IDENT).text
@@ -175,8 +180,9 @@ class TypeParser:
 
     def _tensor(self, name: str) -> TensorType | None:
         """The tensor type that begins with `name`: `Tensor`, `Float(2, 3)`, `FloatTensor`; None
-        when it is no tensor's.
+        if the name is not that of a tensor type.
         """
+        # `Float(...)` has a known rank, `FloatTensor` only a dtype
         ranked = DTYPES.get(name)
         dtype = ranked or (DTYPES.get(name.removesuffix("Tensor")) if self.in_graph else None)
         if name != "Tensor" and (dtype is None or not self.in_graph):
@@ -207,6 +213,7 @@ class TypeParser:
         return TensorType(dtype, sizes=sizes if rank_known else None, **known)  # type: ignore[arg-type]
 
     def _named_detail(self, known: dict[str, object]) -> None:
+        """Reads `strides=[3, 1]`, `requires_grad=0` or `device=cuda:0` into `known`."""
         reader, token = self.reader, self.reader.current
         if token.text not in ("strides", "requires_grad", "device"):
             raise reader.error(f"Unexpected specifier '{token.text}'", token)
@@ -225,7 +232,9 @@ class TypeParser:
     # Alias annotations
 
     def _alias(self) -> AliasInfo | None:
-        """`(a)`, `(a!)`, `(a! -> a|b)`, or `!`, which is `(fresh!)`."""
+        """Reads `(a)`, `(a!)`, `(a! -> a|b)`, or `!` alone, which writes to a set without a name;
+        None if there is no annotation.
+        """
         reader = self.reader
         if reader.accept("!"):
             fresh = (f"${next(self._fresh)}",)
@@ -239,6 +248,7 @@ class TypeParser:
         return AliasInfo(before, after, is_write)
 
     def _alias_sets(self) -> tuple[str, ...]:
+        """Reads `a|b`; with a wildcard among them, it is the only one that counts."""
         sets: list[str] = []
         while True:
             sets.append(
@@ -248,8 +258,8 @@ class TypeParser:
                 return (WILDCARD,) if WILDCARD in sets else tuple(sets)
 
     def _container_alias(self, inner: AliasInfo | None) -> AliasInfo | None:
-        """The annotation after `[]`, which holds that of the elements. Writing to those is
-        writing.
+        """Reads the annotation after `[]`, and puts `inner`, that of the elements, into it. Without
+        one of its own, a list is written to if its elements are.
         """
         outer = self._alias()
         if inner is None:

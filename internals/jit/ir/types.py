@@ -3,16 +3,16 @@
 Every value of a graph has one. Types are immutable and compared by value; those without parts are
 singletons, `IntType.get()`. A type has three spellings: `str()`, in messages and schemas (`int[]`,
 `Dict(str, int)`); `annotation_str`, as Python annotates it (`List[int]`); and `repr_str()`, in
-graphs, where a tensor's type tells all that is known of it (`Float(2, 3, strides=[3, 1],
+graphs, where a tensor's type has all that is known of it (`Float(2, 3, strides=[3, 1],
 requires_grad=0, device=cpu)`).
 
-A type has at most `LARGEST` parts, counted as often as they are spelled: `B = Tuple[A, A]`, `C =
-Tuple[B, B]` and so on would be a million in twenty lines, and whatever walks a type would be at it
-for hours.
+A type has at most `LARGEST` parts, each counted as often as it is spelled: with `B = Tuple[A, A]`,
+`C = Tuple[B, B]` and so on, twenty lines would make a type of a million parts, which takes hours to
+print or compare.
 
 `isSubtypeOf` says which values may stand where a type is expected: an int for a `Scalar`, an `int`
 for an `int?`, a tensor of known shape for a `Tensor`. Lists and dicts are invariant, because they
-can be written to.
+can be written to: as an `int?[]`, an `int[]` could be given a None.
 
 The tensor type is in `tensor_type.py`, that of modules in `class_type.py`.
 
@@ -28,17 +28,17 @@ from typing import Any, TypeVar
 
 T = TypeVar("T", bound="Type")
 Text = str  # inside the classes below, `str` is a method
-LARGEST, DEEPEST = 1 << 14, 100  # parts of a type, and types inside types
+LARGEST, DEEPEST = 1 << 14, 100  # most parts of a type, most levels of types inside types
 
 
 class Type:
-    """A TorchScript type. Subclasses give `parts`, what makes two of them equal, and `name`, how
-    they are spelled.
+    """A TorchScript type. Subclasses define `parts`, by which two of them are compared, and `name`,
+    their spelling.
     """
 
     __slots__ = ("_hash",)
     name = ""
-    size = depth = 1  # how many types it is spelled with, and how many of them inside each other
+    size = depth = 1  # how many types it is spelled with, and how many of them are nested
 
     def parts(self) -> tuple[Any, ...]:
         return ()
@@ -47,23 +47,23 @@ class Type:
         return type(self).__name__
 
     def str(self) -> Text:
-        """As messages and schemas spell it."""
+        """The spelling in messages and schemas: `int[]`."""
         return self.name
 
     @property
     def annotation_str(self) -> Text:
-        """As a Python annotation."""
+        """The spelling of a Python annotation: `List[int]`."""
         return self.name
 
     def repr_str(self) -> Text:
-        """As graphs print it."""
+        """The spelling in graphs: that of schemas, unless a subclass says more."""
         return self.str()
 
     def containedTypes(self) -> list[Type]:
         return []
 
     def withContained(self, types: list[Type]) -> Type:
-        """The same container of other types; the type itself where it is no container."""
+        """The same container of other types; the type itself if it is not a container."""
         return self
 
     def isSubtypeOf(self, other: Type) -> bool:
@@ -90,7 +90,7 @@ class Type:
 
 
 class SingletonType(Type):
-    """A type without parts. `get()` gives the one instance."""
+    """A type without parts. `get()` returns the only instance."""
 
     __slots__ = ()
 
@@ -122,7 +122,7 @@ class NumberType(SingletonType):
 
 
 class NumericType(SingletonType):
-    """What may stand for a `Scalar`. A bool may not."""
+    """A subtype of `Scalar`: int, float and complex, but not bool."""
 
     __slots__ = ()
 
@@ -195,7 +195,7 @@ class PyObjectType(SingletonType):
 
 
 class AnyListType(SingletonType):
-    """Any list: what `isinstance(x, list)` asks for."""
+    """Any list: the type that `isinstance(x, list)` asks for."""
 
     __slots__ = ()
     name = "list"
@@ -219,7 +219,7 @@ class VarType(Type):
 
 
 class SingleElementType(Type):
-    """A type made of one other, `element`."""
+    """A type with one other type in it, `element`."""
 
     __slots__ = ("element", "size", "depth")
 
@@ -241,8 +241,8 @@ class SingleElementType(Type):
 
 
 class OptionalType(SingleElementType):
-    """Something or None. `Optional[Optional[T]]` and `Optional[None]` should be made by `optional`,
-    which flattens.
+    """A value of type `element`, or None. Make it by `optional`, which avoids
+    `Optional[Optional[T]]` and `Optional[None]`.
     """
 
     __slots__ = ()
@@ -264,6 +264,8 @@ class OptionalType(SingleElementType):
 
 
 class ListType(SingleElementType):
+    """A list whose elements have the type `element`: `int[]`."""
+
     __slots__ = ()
 
     def str(self) -> Text:
@@ -281,6 +283,8 @@ class ListType(SingleElementType):
 
 
 class FutureType(SingleElementType):
+    """The result of `fork`, a value of type `element` that is computed in another thread."""
+
     __slots__ = ()
 
     def str(self) -> Text:
@@ -300,6 +304,8 @@ class FutureType(SingleElementType):
 
 
 class DictType(Type):
+    """A dict with keys of one type and values of one type: `Dict(str, int)`."""
+
     __slots__ = ("key", "value", "size", "depth")
 
     def __init__(self, key: Type, value: Type) -> None:
@@ -372,6 +378,7 @@ class TupleType(Type):
     def isSubtypeOf(self, other: Type) -> bool:
         if isinstance(other, AnyTupleType):
             return True
+        # element by element: a tuple cannot be written to
         if isinstance(other, TupleType):
             fits = len(self.elements) == len(other.elements) and (
                 other.names is None or self.names == other.names
@@ -397,8 +404,8 @@ CONTAINERS = (OptionalType, ListType, DictType, TupleType, FutureType)
 
 
 def measured(parts: Sequence[Type]) -> tuple[int, int]:
-    """Size and depth of a type of these parts. Raises RuntimeError if it is larger than a type may
-    be.
+    """Size and depth of a type with these parts. Raises RuntimeError above `LARGEST` or
+    `DEEPEST`.
     """
     size = depth = 1
     for part in parts:
@@ -412,7 +419,7 @@ def measured(parts: Sequence[Type]) -> tuple[int, int]:
 
 
 def optional(element: Type) -> Type:
-    """`element?`, unless that says the same as `element`."""
+    """`element?`, or `element` itself if that includes None already."""
     return (
         element if isinstance(element, (OptionalType, NoneType, AnyType)) else OptionalType(element)
     )

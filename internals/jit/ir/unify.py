@@ -1,8 +1,13 @@
-"""The least type that covers two: what an If gives when its arms differ (`unifyTypes` in
+"""The least type that covers two others: the type of an If whose arms differ (`unifyTypes` in
 `aten/src/ATen/core/type.cpp`).
 
-How the real one differs: it can fall back to a Union or to Any when asked; here two types that do
-not fit have no common one.
+    Tensor, None                  Tensor?
+    int, int?                     int?
+    (int, None), (int, float)     (int, float?)
+    int, str                      None: there is none
+
+How the real one differs: it can fall back to a Union or to Any if asked; here two types that do not
+fit have no common type.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from .types import DictType, FutureType, ListType, NoneType, OptionalType, Tuple
 
 
 def unify_types(a: Type, b: Type) -> Type | None:
-    """The common type of `a` and `b`, or None when there is none."""
+    """The common type of `a` and `b`, or None if there is none."""
     if isinstance(a, TensorType) and isinstance(b, TensorType):
         return a.merge(b)
     if a.isSubtypeOf(b):
@@ -32,6 +37,7 @@ def unify_types(a: Type, b: Type) -> Type | None:
     if isinstance(a, FutureType) and isinstance(b, FutureType):
         inner = unify_types(a.element, b.element)
         return FutureType(inner) if inner is not None else None
+    # Lists and dicts are invariant, so only tensors of different shapes have a common type there.
     if isinstance(a, ListType) and isinstance(b, ListType):
         return ListType(TensorType.get()) if _both_tensors(a.element, b.element) else None
     if isinstance(a, DictType) and isinstance(b, DictType) and a.key == b.key:
@@ -40,7 +46,7 @@ def unify_types(a: Type, b: Type) -> Type | None:
 
 
 def unify_type_list(types: Sequence[Type]) -> Type | None:
-    """The common type of several."""
+    """The common type of one or more types, or None if there is none."""
     common: Type | None = types[0]
     for t in types[1:]:
         common = unify_types(common, t) if common is not None else None

@@ -2,14 +2,12 @@
 `struct Use`).
 
 A value is defined once, by an output of a node (the inputs of a graph or block are outputs of its
-`prim::Param` node), and used any number of times. Both directions are kept: `value.node()` is who
-made it, `value.uses()` who takes it. That is what makes rewriting a graph a local affair:
-`a.replaceAllUsesWith(b)`.
+`prim::Param` node), and used any number of times. Both directions are stored: `value.node()` is the
+node that makes it, `value.uses()` are the inputs that read it. So a pass rewrites a graph without
+searching it: `a.replaceAllUsesWith(b)`.
 
-Names are for people. Each value has a number, its `unique`; it may have a name as well, which is
-unique in the graph: the latest to ask for a name gets it and an older owner becomes `name.1`.
-
-How the real one differs: the same, in C++.
+Each value has a number, its `unique`. For the reader it may have a name as well, which is unique in
+the graph: the latest value to be given a name gets it, and an older owner becomes `name.1`.
 """
 
 from __future__ import annotations
@@ -33,7 +31,9 @@ class Use(NamedTuple):
 
 
 class Value:
-    """Made by `Node.addOutput`, `Graph.addInput` and `Block.addInput`, never directly."""
+    """A value of a graph, made by `Node.addOutput`, `Graph.addInput` and `Block.addInput`, never
+    directly.
+    """
 
     __slots__ = ("_node", "_offset", "_unique", "_name", "_type", "_uses", "__weakref__")
 
@@ -63,8 +63,8 @@ class Value:
         return self._type
 
     def setType(self, type: Type) -> Value:
-        """Change the type; returns the value. The overloads that its node and its users matched are
-        looked up anew.
+        """Change the type; returns the value. Its node and its users will look up their overloads
+        again, as these depend on the types.
         """
         self._type = type
         self._node._forget_operator()
@@ -79,7 +79,7 @@ class Value:
         return isinstance(self._type, TensorType) and bool(self._type.requires_grad())
 
     def debugName(self) -> str:
-        """What the graph prints after the `%`."""
+        """The text that the graph prints after the `%`: the name, or else the number."""
         return self._name if self._name is not None else str(self._unique)
 
     def hasDebugName(self) -> bool:
@@ -100,7 +100,7 @@ class Value:
         if not name:
             return self
         older = names.get(name)
-        if older is not None:
+        if older is not None:  # it moves to a name with a suffix, which frees this one
             older.setDebugName(_next_free(name, names, self._node.graph._suffixes))
         names[name] = self
         self._name = name
@@ -114,7 +114,7 @@ class Value:
         return self
 
     def replaceAllUsesWith(self, other: Value) -> None:
-        """Everyone who used this value uses `other` instead."""
+        """Replace this value by `other` in every node and block output that uses it."""
         if other is self:
             return
         for use in self._uses:
@@ -124,7 +124,9 @@ class Value:
         self._uses = []
 
     def replaceAllUsesAfterNodeWith(self, node: Node, other: Value) -> None:
-        """Only those who come after `node`, in its block or in blocks inside later nodes."""
+        """Replace only the uses that come after `node`, in its block or in blocks of later
+        nodes.
+        """
         for user, offset in self.uses():
             if user.isAfter(node):
                 user.replaceInput(offset, other)
@@ -141,23 +143,22 @@ class Value:
 
 
 def is_valid_name(name: str) -> bool:
-    """Whether a value may be called so: anything but a number, and no characters the text of a
-    graph needs.
+    """Whether a value may have this name: not a number, and without the characters that separate
+    names in the text of a graph.
     """
     return bool(name) and not name.isdigit() and not re.search(r"[\s%(){}:,=]", name)
 
 
 def base_name(name: str) -> str:
-    """`x.12` without its suffix."""
+    """The name without a numeric suffix: `x` for `x.12`."""
     stem, dot, suffix = name.rpartition(".")
     return stem if dot and suffix.isdigit() else name
 
 
 def _next_free(name: str, names: dict[str, Value], used: dict[str, int]) -> str:
-    """What the older owner of `name` is called from now on; `used` keeps the last suffix given out
-    for each stem.
+    """The new name of the older owner of `name`; `used` keeps the last suffix given for each stem.
 
-    Every second number is left out, as PyTorch does: `x`, `x.1`, `x.3`.
+    Every second number is skipped, as in PyTorch: `x`, `x.1`, `x.3`.
     """
     stem, dot, suffix = name.rpartition(".")
     stem, n = (stem, int(suffix)) if dot and suffix.isdigit() else (name, 1)

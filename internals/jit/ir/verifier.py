@@ -1,27 +1,26 @@
-"""What must hold in every graph (`Graph::lint` in `torch/csrc/jit/ir/ir.cpp`, and more).
+"""The rules that every graph must keep, and their check (`Graph::lint` in
+`torch/csrc/jit/ir/ir.cpp`, and more).
 
-A pass that goes wrong mostly leaves a graph that still prints, and fails much later and elsewhere.
-`verify(graph)`, also called `graph.lint()`, looks at once. It raises `VerificationError`, which
-names the rule that is broken and the node. The rules:
+A pass with a bug mostly leaves a graph that still prints, and that fails much later and elsewhere.
+`verify(graph)`, also called `graph.lint()`, finds the fault at once. It raises `VerificationError`,
+which names the broken rule and the node. The rules:
 
     links       the nodes of a block form a ring; each knows its block, its graph and its neighbours
-    values      an output knows its node and its place there
-    uses        a node that takes a value is among the value's users, and the other way round
+    values      an output knows its node and its number there
+    uses        a node that reads a value is among the value's users, and the other way round
     order       a value is made before it is used, in the same block or in one around it
     numbers     no two values have the same number
     names       a name belongs to one value, and can be read back from the text
     blocks      If and Loop have the blocks they need, and these the right inputs and outputs
     schema      a call of an operator has the inputs and outputs that one overload declares
     structure   nodes that are not calls, like prim::TupleUnpack, fit their own rules
-    types       the type of a value is one, and where a value passes from block to block its type
-                fits
+    types       a value has a type, which fits where the value passes from block to block
     attributes  a node has the attributes that its kind needs, and a constant's value is of its type
 
-`verifier_rules.py` has those that depend on the kind of a node.
+`verifier_rules.py` has the rules that depend on the kind of a node.
 
-How the real one differs: lint there checks links, uses, order and numbers, and what it finds is an
-internal assert that asks you to report a bug; types and schemas are not checked again once a graph
-is made.
+How the real one differs: its lint checks links, uses, order and numbers, and fails with an internal
+assert that asks you to report a bug; types and schemas are not checked again once a graph is made.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ from .verifier_rules import Broken, check_kind
 
 
 class VerificationError(RuntimeError):
-    """`rule` is one of those above, `node` the one that broke it, None when it was the graph as a
-    whole.
+    """A graph breaks the rule `rule`, one of those above, at `node`; None if the graph as a whole
+    breaks it.
     """
 
     def __init__(self, rule: str, message: str, node: Node | None = None) -> None:
@@ -54,17 +53,19 @@ def verify(graph: Graph) -> None:
 
 
 class _Checker:
+    """Walks a graph once, and collects what `whole_graph` needs at the end."""
+
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.nodes: set[Node] = set()
-        self.values: dict[int, Value] = {}
-        self.taken: dict[Value, list[Use]] = {}
+        self.values: dict[int, Value] = {}  # by number
+        self.taken: dict[Value, list[Use]] = {}  # the uses met, to compare with `value.uses()`
 
     # Block by block, in order
 
     def block(self, block: Block, visible: set[Value]) -> None:
         """Check a block whose nodes may use the values `visible`."""
-        visible = set(visible)
+        visible = set(visible)  # a copy: what the block defines is not visible outside
         self._node(block.paramNode(), block, visible)
         for node in self._ring(block):
             self._node(node, block, visible)
@@ -74,6 +75,7 @@ class _Checker:
         """The nodes of a block, after checking that they are linked to each other."""
         nodes, before, node = [], block.paramNode(), block.paramNode()._next
         while node is not block.returnNode():
+            # a node met before closes a smaller ring, which would be walked for ever
             if node is None or node._prev is not before or node in self.nodes:
                 raise VerificationError(
                     "links", f"what follows {before.kind()} is not linked back to it", before
@@ -88,6 +90,9 @@ class _Checker:
         return nodes
 
     def _node(self, node: Node, block: Block, visible: set[Value]) -> None:
+        """Check a node in the order of its execution: its inputs, its blocks, then its outputs,
+        which become visible to the nodes after it.
+        """
         self.nodes.add(node)
         if node._block is not block or node.graph is not self.graph:
             raise VerificationError("links", "the node is not where it says it is", node)
@@ -112,6 +117,7 @@ class _Checker:
             raise VerificationError(why.rule, str(why), node) from None
 
     def _define(self, value: Value, node: Node, i: int) -> None:
+        """Check output number `i` of a node: its node, type, number and name."""
         if value.node() is not node or value.offset() != i:
             raise VerificationError(
                 "values", f"%{value.debugName()} does not know that it is output {i}", node
@@ -120,7 +126,7 @@ class _Checker:
             raise VerificationError(
                 "types", f"the type of %{value.debugName()} is {value.type()!r}, no type", node
             )
-        other = self.values.setdefault(value.unique(), value)
+        other = self.values.setdefault(value.unique(), value)  # an earlier owner of the number
         if other is not value or value.unique() >= self.graph._uniques:
             raise VerificationError(
                 "numbers",
@@ -139,6 +145,7 @@ class _Checker:
     # The graph as a whole
 
     def whole_graph(self) -> None:
+        """Check what depends on all nodes: uses, names, the insert point."""
         for value in self.values.values():
             self._uses(value)
         for name, value in self.graph._names.items():
@@ -152,7 +159,7 @@ class _Checker:
             )
 
     def _uses(self, value: Value) -> None:
-        """The uses that the value lists are those that were met."""
+        """Compare the uses that the value lists with those that were met, each as often."""
         listed, met = Counter(value.uses()), Counter(self.taken.get(value, ()))
         for user, offset in met - listed:
             message = (

@@ -1,11 +1,11 @@
-"""The rules that depend on a node's kind: what `verifier.py` checks of each node by itself.
+"""The rules that depend on a node's kind, which `verifier.py` checks for each node by itself.
 
-A call of an operator must match one of the operator's schemas. Nodes that are part of the language
-rather than calls have a row in the table `SHAPES` below, with a function for what numbers cannot
-say.
+A call of an operator must match one of the operator's schemas. The other nodes are part of the
+language: each kind has a row in the table `SHAPES` below, with its numbers of inputs, outputs and
+blocks, and a function that checks the rest.
 
-How the real one differs: `Node::lint` (`ir.cpp`) knows a few kinds by a switch, and does not look
-at schemas.
+How the real one differs: `Node::lint` (`ir.cpp`) has a switch for a few kinds, and does not check
+schemas.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .value import Value
 
 
 class Broken(Exception):
-    """A rule that does not hold."""
+    """A node breaks the rule `rule`; `verifier.py` adds the node to the message."""
 
     def __init__(self, rule: str, message: str) -> None:
         super().__init__(message)
@@ -65,8 +65,8 @@ def check_kind(node: Node, is_border: bool = False) -> None:
 
 
 def fits(actual: Type, formal: Type) -> bool:
-    """Whether a value of type `actual` may pass where `formal` is expected. What is known of a
-    tensor does not matter.
+    """Whether a value of type `actual` may pass where `formal` is expected. All tensor types count
+    as `Tensor`.
     """
     return actual is formal or unshaped(actual).isSubtypeOf(unshaped(formal))
 
@@ -75,6 +75,7 @@ def fits(actual: Type, formal: Type) -> bool:
 
 
 def _check_schema(node: Node) -> None:
+    """Check that the inputs and outputs are those of one overload of the operator."""
     from internals.jit.operators.registry import find_operators, operator_for
     from internals.jit.type_variables import evaluate, match_type_variables
 
@@ -82,7 +83,7 @@ def _check_schema(node: Node) -> None:
     overloads = find_operators(kind)
     if not overloads and not kind.startswith("aten::"):
         return
-    found = operator_for(node)  # afresh: what the node remembers may be wrong
+    found = operator_for(node)  # looked up anew: the overload cached in the node may be wrong
     schema = found.schema if found else None
     types = ", ".join(v.type().repr_str() for v in node.inputs())
     if schema is None:
@@ -107,6 +108,7 @@ def _check_schema(node: Node) -> None:
         match_type_variables(argument.type, value.type(), env)
     for formal, value in zip(schema.returns, outputs):
         returned = evaluate(formal.type, env) or formal.type
+        # The type of the value may be more precise, or less: an analysis may have erased it.
         if not fits(value.type(), returned) and not fits(returned, value.type()):
             raise Broken(
                 "schema",
@@ -114,12 +116,12 @@ def _check_schema(node: Node) -> None:
             )
 
 
-# Nodes that are no calls
+# Nodes of the language
 
 
 class Shape(NamedTuple):
-    """How many inputs, outputs and blocks a kind has (a number, or the least of any number as
-    "1+"), and its attributes.
+    """The numbers of inputs, outputs and blocks of a kind (2 is exactly two, "1+" is one or more),
+    the attributes it must have, and `more`, a function that checks the rest.
     """
 
     inputs: int | str
@@ -130,6 +132,7 @@ class Shape(NamedTuple):
 
 
 def _check_shape(node: Node, shape: Shape) -> None:
+    """Check the numbers of inputs, outputs and blocks, and that all attributes are there."""
     counts = (
         ("inputs", "structure", node.inputsSize(), shape.inputs),
         ("outputs", "structure", node.outputsSize(), shape.outputs),
@@ -155,6 +158,9 @@ def _check_if(node: Node) -> None:
 
 
 def _check_loop(node: Node) -> None:
+    """Check `outputs = prim::Loop(trip count, condition, *carried)`, whose body maps
+    (counter, *carried) to (next condition, *carried).
+    """
     (body,) = node.blocks()
     carried = node.inputs()[2:]
     inside, again = body.inputs(), body.outputs()
@@ -167,13 +173,16 @@ def _check_loop(node: Node) -> None:
     _expect(node, node.input(1), BoolType.get(), "the condition")
     _expect(node, inside[0], IntType.get(), "the counter")
     _expect(node, again[0], BoolType.get(), "the next condition")
+    # inside[0] is the counter, again[0] the condition
     _pass_on(carried, inside[1:], "the Loop is given", "an input of its body")
     _pass_on(again[1:], inside[1:], "the body gives", "its input in the next turn")
     _pass_on(again[1:], node.outputs(), "the body gives", "an output of the Loop")
 
 
 def _pass_on(given: Sequence[Value], taken: Sequence[Value], giver: str, taker: str) -> None:
-    """Values that become others when a block begins or ends."""
+    """Check values that become others when a block begins or ends: as many, and of types that
+    fit. `giver` and `taker` are words for the message.
+    """
     if len(given) != len(taken):
         raise Broken(
             "blocks", f"{giver} {len(given)} values where there are {len(taken)}, each {taker}"
@@ -196,6 +205,7 @@ def _expect(node: Node, value: Value, type: Type, what: str) -> None:
 
 
 def _check_subgraph(node: Node, graph: Graph) -> None:
+    """Check the graph that a node holds, and that the node has its inputs and outputs."""
     from .verifier import verify
 
     if node.kind().startswith("^"):
@@ -206,11 +216,11 @@ def _check_subgraph(node: Node, graph: Graph) -> None:
             "blocks",
             f"{node.kind()} has {node.inputsSize()} inputs, its graph {len(graph.inputs())}",
         )
+    # A differentiable graph also returns temporaries for the backward, after the real outputs.
     real = (
         node.i("f_real_outputs") if node.hasAttribute("ReverseSubgraph") else len(graph.outputs())
     )
     if real != node.outputsSize() and node.kind() != "prim::fork":
-        # after the real ones come temporaries, for the backward
         raise Broken(
             "blocks",
             f"{node.kind()} has {node.outputsSize()} outputs, its graph {len(graph.outputs())}",
@@ -218,6 +228,7 @@ def _check_subgraph(node: Node, graph: Graph) -> None:
 
 
 def _check_constant(node: Node) -> None:
+    """Check that the kind of the attribute `value` fits the type of the output."""
     type = node.output().type()
     inner = type.element if isinstance(type, OptionalType) else type
     if not node.hasAttribute("value"):
@@ -233,6 +244,7 @@ def _check_constant(node: Node) -> None:
         )
 
 
+# kind of attribute → the types of a constant that is stored so
 CONSTANTS: dict[str, tuple[type, ...]] = {
     "i": (IntType, BoolType, NumberType), "f": (FloatType, NumberType),
     "c": (ComplexType, NumberType), "t": (TensorType,), "s": (StringType, DeviceObjType),
@@ -250,6 +262,7 @@ def _check_tuple_unpack(node: Node) -> None:
 
 
 def _check_elements(node: Node, parts: Sequence[Value], whole: Value) -> None:
+    """Check the types of a tuple's elements; either may know more of a tensor than the other."""
     type = whole.type()
     if not isinstance(type, TupleType):
         raise Broken(
@@ -277,6 +290,7 @@ def _check_list_construct(node: Node) -> None:
 
 
 def _check_dict_construct(node: Node) -> None:
+    """Check inputs that are key, value, key, value, ..."""
     type = node.output().type()
     if not isinstance(type, DictType) or node.inputsSize() % 2:
         raise Broken(
@@ -299,8 +313,8 @@ def _check_list_unpack(node: Node) -> None:
 
 
 def _check_attribute(node: Node) -> None:
-    """GetAttr and SetAttr. A class type that was only read from a text has no attributes to compare
-    with.
+    """Check GetAttr and SetAttr against the class type of the module. One that was read from the
+    text of a graph declares no attributes, so there is nothing to compare with.
     """
     name, type = node.s("name"), node.input(0).type()
     if not isinstance(type, ClassType):

@@ -1,20 +1,20 @@
 """The operators of graphs (`torch/csrc/jit/runtime/operator.h`, `register_prim_ops.cpp`).
 
-    registry.py, overload_order.py   find them, by name or for a node
-    second_names.py                  what a graph calls `arccos`
+    registry.py, overload_order.py   find an operator, by name or for a node
+    second_names.py                  synonyms: what a graph calls `arccos`
     properties.py                    side effects, randomness, mutation
     alias_analysis.py, memory_dag.py, topological_moves.py
-                                     what may share memory with what, and what may be moved past
-                                     what
+                                     which values may share memory, and which nodes may be moved
+                                     past others
     numbers.py, comparisons.py, conversions.py, strings.py, lists.py, dicts.py, tensors_meta.py,
-    prim.py                          those that only the JIT has
+    prim.py                          the operators that only the JIT has
     c_math.py, hashing.py, value_text.py
-                                     arithmetic, hashes and texts as C++ has them
+                                     arithmetic, hashes and texts as in C++
 
 The order of the imports is the order in which overloads of the same name are tried: those of lists
 before those of numbers.
 
-How the real one differs: an operator is made for a node, and takes its arguments from a stack of
+How the real one differs: an operator is made for a node, and pops its arguments off a stack of
 values.
 """
 

@@ -3,30 +3,31 @@
 
     db = AliasDb(graph)
     db.may_alias(a, b)                              # may writing to a change b?
-    db.has_writers(node)                            # does anybody write to what it reads or gives?
-    db.moveBeforeTopologicallyValid(node, target)   # move it, with all it drags along, if the
-                                                    # program stays the same
+    db.has_writers(node)                            # is its inputs' or outputs' memory written to?
+    db.moveBeforeTopologicallyValid(node, target)   # move it, with the nodes that must move along,
+                                                    # if the program stays the same
 
-It goes through the graph once and draws arrows between the memory of values (`memory_dag.py`). What
-a node does to memory is read off its schema: `Tensor(a)` on an argument and a result is a view, `!`
-a write, `-> *` an escape, and a result without annotation is fresh. Control flow, containers and
-subgraphs have rules of their own:
+It goes through the graph once and draws arrows between the memory of values (`memory_dag.py`). The
+effect of a node on memory is read off its schema: `Tensor(a)` on an argument and a result is a
+view, `!` a write, `-> *` an escape, and a result without annotation is fresh. Control flow,
+containers and subgraphs have rules of their own:
 
-    graph inputs            anything: the caller may hold them twice
-    If                      what either arm gives
-    Loop                    the carried value or what the body gives, around and around
-    tuple, list, dict       a fresh container; what goes in becomes a wildcard, unless all users
-                            only read it
+    graph inputs            a wildcard, which may be anything: the caller may pass a tensor twice
+    If                      the output of either arm
+    Loop                    the carried value or the output of the body, turn after turn
+    tuple, list, dict       a fresh container; its elements become wildcards, unless all users of
+                            the container only read it
     unpack, index, GetAttr  a wildcard: it came out of some container
-    call of other code      writes to everything it gets, and gives anything
+    call of other code      writes to all its inputs, and returns wildcards
 
-Everything is "may": a wrong yes costs an optimisation, a wrong no would break the program. The
-database is a snapshot: of a graph that was changed otherwise than by its own moves, make a new one.
+Every answer is a "may": a wrong yes costs an optimisation, a wrong no would break the program. The
+database is a snapshot: once the graph has been changed, other than by its own moves, make a new
+one.
 
-How the real one differs: in PyTorch the output of a Loop does not alias its input, which is what it
-is when the loop does not run; it believes the schemas of `type_as`, `dropout` and a few more
-(`PASS_ON`) that they give new memory; and it counts random numbers as independent of each other,
-where we keep them in order.
+How the real one differs: the output of a Loop does not alias its input there, although the loop may
+not run at all; the schemas of `type_as`, `dropout` and a few more (`PASS_ON`) are believed when
+they promise new memory; and random numbers are independent of each other, where here their order is
+kept.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from .topological_moves import TopologicalMoves
 
 Values = Value | Iterable[Value]
 
+# The kinds of nodes that have rules of their own, as `_analyze` applies them.
 CONTAINERS = frozenset({"prim::ListConstruct", "prim::TupleConstruct", "prim::DictConstruct"})
 EXTRACTORS = frozenset(
     {
@@ -61,7 +63,7 @@ CREATORS = frozenset({
 SAME_AS_INPUT = frozenset(
     {"prim::unchecked_cast", "prim::profile", "prim::Guard", "prim::SumToSize"}
 )
-# Their schemas promise new memory, but what they return may be what they got, or a view of it.
+# Their schemas promise new memory, but they may return their input itself, or a view of it.
 PASS_ON = frozenset({
     "aten::type_as", "aten::dropout", "aten::conj_physical", "aten::sum_to_size",
     "aten::_grad_sum_to_size", "aten::broadcast_tensors", "aten::einsum", "aten::atleast_1d",
@@ -77,24 +79,28 @@ SUBGRAPHS = frozenset(
         "prim::FunctionalGraph",
     }
 )
-TALKS = frozenset({"prim::Print", "prim::RaiseException", "aten::warn"})  # and no more than that
+# side effects, but none on the state of the random generator
+TALKS = frozenset({"prim::Print", "prim::RaiseException", "aten::warn"})
 CALLS = frozenset(
     {"prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::Enter", "prim::Exit"}
 )
 
 
 class AliasDb(TopologicalMoves):
-    """The answers for one graph. Methods in camelCase have the names of `torch::jit::AliasDb`."""
+    """The alias analysis of one graph. Methods in camelCase have the names of
+    `torch::jit::AliasDb`.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.dag = MemoryDag()
         self._wildcard_values: dict[Value, None] = {}
-        self._writes: dict[Node, list[tuple[Value, bool]]] = {}  # with True: to all inside as well
+        self._writes: dict[Node, list[tuple[Value, bool]]] = {}  # True: and to all inside
         self._writes_everywhere: set[Node] = set()
         for v in graph.inputs():
             self._set_wildcard(v)
         self._analyze_block(graph.block())
+        # Only now are all arrows known along which the memory of a wildcard value may be reached.
         self.dag.make_wildcards(self._wildcard_values)
         self._written: Locations | None = None
         self._writes_of: dict[Node, Locations] = {}
@@ -102,25 +108,25 @@ class AliasDb(TopologicalMoves):
     # Questions
 
     def may_alias(self, a: Values, b: Values) -> bool:
-        """Whether a value of `a` and one of `b` may be the same memory. Containers are not looked
-        into.
+        """Whether a value of `a` and one of `b` may have the same memory; their elements do not
+        count.
         """
         return not self._locations(a).isdisjoint(self._locations(b))
 
     def may_contain_alias(self, a: Values, b: Values) -> bool:
-        """The same, looking into containers."""
+        """The same, including the elements of containers at any depth."""
         return not self._contained(a).isdisjoint(self._contained(b))
 
     def may_alias_wildcard(self, values: Values) -> bool:
-        """Whether a value, or something inside it, may be memory that others can reach."""
+        """Whether a value, or an element of it, may have memory that is reachable from outside."""
         return any(e.wildcard is not None for e in self._contained(values))
 
     def merged(self, old: Value, new: Value) -> bool:
-        """Let `new` stand for `old` as well, which nobody writes to and which had memory of its
-        own: its users use `new` now.
+        """Record that the users of `old` use `new` from now on. `old` must have memory of its own
+        that is not written to.
 
-        False if that cannot be told by an arrow from one to the other; then the graph has to be
-        analysed anew.
+        Returns False if an arrow from one to the other cannot express that; then the graph has to
+        be analysed anew.
         """
         mine, theirs = self.dag.elements.get(old), self.dag.elements.get(new)
         if mine is None or theirs is None or mine.points_to or mine.contains or mine is theirs:
@@ -129,8 +135,8 @@ class AliasDb(TopologicalMoves):
         return True
 
     def has_writers(self, of: Value | Node) -> bool:
-        """Whether any node writes to the memory of a value; of a node: to that of its inputs or
-        outputs.
+        """Whether any node writes to the memory of a value, or of the inputs or outputs of a
+        node.
         """
         values = [of] if isinstance(of, Value) else [*of.inputs(), *of.outputs()]
         if self._written is None:
@@ -138,15 +144,15 @@ class AliasDb(TopologicalMoves):
         return not self._locations(values).isdisjoint(self._written)
 
     def writes_to_alias(self, node: Node, values: Iterable[Value]) -> bool:
-        """Whether `node`, or a node inside it, writes to memory of `values` or to something inside
-        them.
+        """Whether `node`, or a node inside it, writes to the memory of `values` or of their
+        elements.
         """
         writes = self.writes(node)
         return bool(writes) and not writes.isdisjoint(self._contained(values))
 
     def has_untracked_effects(self, node: Node) -> bool:
-        """Whether `node` writes to memory that others can reach (`writesToWildcard`): it must stay
-        although nobody reads it.
+        """Whether `node` writes to memory that is reachable from outside (`writesToWildcard`): it
+        must stay even if its outputs are not used.
         """
         return any(e.wildcard is not None for e in self.writes(node))
 
@@ -159,8 +165,8 @@ class AliasDb(TopologicalMoves):
         return self._contained(values)
 
     def writes(self, node: Node) -> Locations:
-        """The locations that `node` and the nodes inside it write to. Found once: what is removed
-        later still counts.
+        """The locations that `node` and the nodes inside it write to. Computed once: a node that is
+        removed from its blocks later still counts.
         """
         found = self._writes_of.get(node)
         if found is None:
@@ -168,6 +174,7 @@ class AliasDb(TopologicalMoves):
         return found
 
     def _find_writes(self, node: Node) -> Locations:
+        """The union of the node's own writes and those of the nodes in its blocks."""
         found = set(self._wildcards() if node in self._writes_everywhere else ())
         for value, inside in self._writes.get(node, ()):
             found |= self._contained(value) if inside else self._locations(value)
@@ -183,8 +190,8 @@ class AliasDb(TopologicalMoves):
         return frozenset(found)
 
     def ordered_by(self, node: Node) -> frozenset[str]:
-        """Why the place of `node` among others can be seen: it does something in the world, it
-        draws random numbers.
+        """The reasons why `node` must keep its place among other nodes with the same reason:
+        "effects" in the outside world, or "random" numbers drawn from the generator.
         """
         reasons = set()
         if has_side_effects(node):
@@ -221,6 +228,7 @@ class AliasDb(TopologicalMoves):
     def _contained(self, values: Values) -> Locations:
         return self._union(values, self.dag.contained_locations)
 
+    # A value without memory, such as a number, has no element and no locations.
     def _union(self, values: Values, of: Callable[[Element], Locations]) -> Locations:
         elements = self.dag.elements
         if isinstance(values, Value):
@@ -290,8 +298,8 @@ class AliasDb(TopologicalMoves):
             self._point_all(node.outputs(), block.outputs())
 
     def _analyze_loop(self, node: Node) -> None:
-        """The arrows between the inputs and outputs of the block may close a ring, which following
-        them can cope with.
+        """An input of the body is the carried value or an output of the body in the turn before, so
+        the arrows may form a ring.
         """
         body, carried = node.blocks()[0], node.inputs()[2:]
         self._point_all(body.inputs()[1:], carried)
@@ -301,6 +309,7 @@ class AliasDb(TopologicalMoves):
         self._point_all(node.outputs(), carried)
 
     def _analyze_subgraph(self, node: Node) -> None:
+        """Inputs and outputs of the graph inside are those of the node, and so are its writes."""
         subgraph = node.g("Subgraph")
         self._point_all(subgraph.inputs(), node.inputs())
         self._analyze_block(subgraph.block())
@@ -315,6 +324,9 @@ class AliasDb(TopologicalMoves):
         ]
 
     def _analyze_container(self, node: Node) -> None:
+        """A container whose users only read it contains its inputs; from any other, the elements
+        may come out elsewhere, so they become wildcards.
+        """
         container = node.output()
         if not is_mutable_type(container.type()):
             return
@@ -328,9 +340,7 @@ class AliasDb(TopologicalMoves):
                 self._set_wildcard(v)
 
     def _analyze_call(self, node: Node) -> None:
-        """Code that is not in this graph: it may do anything to what it gets, keep it, and give it
-        back.
-        """
+        """Code that is not in this graph may write to its inputs, keep them, and return them."""
         for v in node.inputs():
             self._write(node, v)
             self._set_wildcard(v)
@@ -338,6 +348,7 @@ class AliasDb(TopologicalMoves):
             self._set_wildcard(v)
 
     def _analyze_schema(self, node: Node) -> None:
+        """Apply the annotations of the arguments, then those of the results."""
         schema = node.schema()
         assert schema is not None
         actual: dict[str, Value] = {}  # alias set → the value that was passed for it
@@ -345,7 +356,7 @@ class AliasDb(TopologicalMoves):
             info = argument.alias_info
             if info is None or not is_mutable_type(value.type()):
                 continue
-            if info.contained and not info.before:  # Tensor(a!)[]: what is inside is meant
+            if info.contained and not info.before:  # Tensor(a!)[]: the elements
                 info = info.contained[0]
             if info.is_write:
                 self._write(node, value)
@@ -372,25 +383,24 @@ class AliasDb(TopologicalMoves):
         for part in info.contained if info else ():
             for name in part.before:
                 if name in actual:
-                    # -> Tensor(a)[]: a fresh list of views, and what is taken from a list is a
-                    # wildcard
+                    # -> Tensor(a)[]: a fresh list of views. An element taken from a list is a
+                    # wildcard, so the argument must be one, too, to share memory with it.
                     self._set_wildcard(actual[name])
         self._set_fresh(value)
 
     def _set_fresh(self, value: Value) -> None:
-        """Memory of its own; if it is a container, then of unknown contents."""
+        """Give `value` memory of its own; if it is a container, with unknown contents."""
         if is_mutable_type(value.type()):
             self.dag.add_unknown_contents(self.dag.element(value), value.type())
 
     def _set_wildcard(self, value: Value) -> None:
+        """`value` may have any memory of its type that is reachable from outside."""
         if is_mutable_type(value.type()):
             self._wildcard_values[value] = None
             self.dag.point(value, self.dag.wildcard(value.type()))
 
     def _point(self, value: Value, to: Value) -> None:
-        """`value` may be `to`. A list and what is taken from it are not the same memory: different
-        types mean a wildcard.
-        """
+        """`value` may have the memory of `to`. If `to` has none, `value` becomes a wildcard."""
         if not is_mutable_type(value.type()):
             return
         if is_mutable_type(to.type()):
@@ -408,8 +418,8 @@ class AliasDb(TopologicalMoves):
 
 
 def _only_reads(user: Node, offset: int, graph: Graph) -> bool:
-    """Whether `user` takes a container only to look into it: an op whose schema lets nothing out,
-    or the graph's own return.
+    """Whether `user` only reads the container that is its input number `offset`: an operator whose
+    schema lets no element out, or the graph's own return.
     """
     if user.kind() == "prim::Return":
         return user.owningBlock() is graph.block()
@@ -421,6 +431,7 @@ def _only_reads(user: Node, offset: int, graph: Graph) -> bool:
         or user.kind() in PASS_ON
     ):
         return False
+    # `slice(list)` returns a list with the same elements, though its schema annotates nothing.
     gives_containers = any(
         is_mutable_type(v.type()) and v.type().kind() != "TensorType" for v in user.outputs()
     )

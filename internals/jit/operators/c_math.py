@@ -1,15 +1,17 @@
-"""Numbers as C++ has them, for the operators of TorchScript: 64-bit ints that wrap around, floats
-that never raise (`torch/csrc/jit/runtime/register_ops_utils.h`, `register_prim_ops.cpp`).
+"""Arithmetic of C++ for the operators of TorchScript: 64-bit ints that wrap around, floats that
+never raise (`torch/csrc/jit/runtime/register_ops_utils.h`, `register_prim_ops.cpp`).
 
-Python's ints are as long as they need to be, and its `math` refuses what has no finite answer.
-TorchScript is compiled C++: `sqrt(-1)` is nan, `log(0)` is -inf, `1 / 0` is inf, and the largest
-int plus 1 is the smallest.
+Python's ints are as long as they need to be, and its `math` raises an error where there is no
+finite answer. TorchScript is compiled C++: `sqrt(-1)` is nan, `log(0)` is -inf, `1 / 0` is inf, and
+the largest int plus 1 is the smallest:
 
-A function of a `Scalar` is computed with 32 bits in PyTorch, whatever the number is, so its result
-is rounded to as many here.
+    >>> wrap(2**63 - 1 + 1) == -(2**63)
+    True
 
-How the real one differs: dividing an int by the int 0 with `%` kills the process; here it is an
-error.
+A function of a `Scalar` is computed in float32 by PyTorch, whatever the number is, so its result is
+rounded to 32 bits here.
+
+How the real one differs: `%` of an int by the int 0 kills the process; here it is an error.
 """
 
 from __future__ import annotations
@@ -29,12 +31,12 @@ Function = Callable[..., Any]
 
 
 def wrap(n: int) -> int:
-    """`n` as a 64-bit int."""
+    """`n` as a 64-bit int: modulo 2^64, from -2^63 to 2^63 - 1."""
     return n if INT_MIN <= n <= INT_MAX else (n - INT_MIN) % 2**64 + INT_MIN
 
 
 def wrapped(fn: Function) -> Function:
-    """`fn`, whose result is wrapped if it is an int."""
+    """Returns `fn` with its result wrapped to 64 bits if it is an int."""
 
     def call(*args: Any) -> Any:
         result = fn(*args)
@@ -44,14 +46,14 @@ def wrapped(fn: Function) -> Function:
 
 
 def to_int(x: float) -> int:
-    """`static_cast<int64_t>(x)`: the fraction is dropped; what no int can hold becomes the
-    smallest.
+    """`static_cast<int64_t>(x)`: the fraction is dropped; nan and a value out of range become the
+    smallest int, as on x86.
     """
     return int(x) if -(2.0**63) <= x < 2.0**63 else INT_MIN
 
 
 def integral(fn: Function) -> Function:
-    """`floor` or `ceil` of a float. Raises RuntimeError for what no int can hold."""
+    """Returns `fn`, `floor` or `ceil`, with a RuntimeError for a float out of the range of ints."""
 
     def call(x: float) -> int:
         if -(2.0**63) <= x < 2.0**63:
@@ -62,7 +64,9 @@ def integral(fn: Function) -> Function:
 
 
 def total(fn: Function, otherwise: Function) -> Function:
-    """`fn` of `math`, and `otherwise` (often numpy's) for the arguments that it refuses."""
+    """Returns a total function: `fn` of `math`, and `otherwise` (often numpy's, which gives inf and
+    nan) for the arguments where `fn` raises.
+    """
 
     def call(*args: Any) -> Any:
         try:
@@ -88,7 +92,7 @@ def total_complex(fn: Function, otherwise: Function) -> Function:
 
 
 def single(x: float) -> Any:
-    """A float rounded to 32 bits."""
+    """A float rounded to 32 bits; any other number unchanged."""
     if not isinstance(x, float):
         return x
     with np.errstate(all="ignore"):
@@ -101,7 +105,7 @@ def floordiv(a: float, b: float) -> Any:
         if b == 0:
             raise RuntimeError("division by 0")
         return wrap(a // b)
-    return float(np.floor(div(float(a), float(b))))
+    return float(np.floor(div(float(a), float(b))))  # not Python's //, whose rounding differs
 
 
 def remainder(a: float, b: int) -> Any:
@@ -110,11 +114,11 @@ def remainder(a: float, b: int) -> Any:
         if b == 0:
             raise RuntimeError("ZeroDivisionError")
         return a % b
-    return fmod(b + fmod(a, b), b)
+    return fmod(b + fmod(a, b), b)  # fmod has the sign of its first argument
 
 
 def round_to_zero_floordiv(a: int, b: int) -> int:
-    """`a / b` in C: rounded towards 0. Raises RuntimeError when `b` is 0."""
+    """`a / b` of ints in C: rounded towards 0. Raises RuntimeError if `b` is 0."""
     if b == 0:
         raise RuntimeError("ZeroDivisionError")
     quotient = abs(a) // abs(b)
@@ -122,6 +126,7 @@ def round_to_zero_floordiv(a: int, b: int) -> int:
 
 
 def round_half_even(x: float) -> float:
+    """The nearest whole number; of two that are as near, the even one."""
     return float(np.rint(x))
 
 
@@ -137,15 +142,15 @@ def power(a: float, b: float) -> float:
 
 def power_complex(a: Scalar, b: Scalar) -> complex:
     """`a ** b` of complex numbers: exp(b log a)."""
-    if a == 0:
+    if a == 0:  # cmath.log would raise
         real = complex(b).real
         return 0j if real > 0 else complex(math.inf if real < 0 else math.nan, math.nan)
     return exp_complex(b * cmath.log(a))
 
 
 def tgamma(x: Any) -> Any:
-    """gamma(x) where `math.gamma` gives up: infinite at 0 and for large arguments, nan at negative
-    integers.
+    """gamma(x) where `math.gamma` raises: infinite at 0 and for large arguments, nan at negative
+    integers and -inf.
     """
     if x == 0:
         return np.float64(math.copysign(math.inf, x))

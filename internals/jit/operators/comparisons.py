@@ -1,4 +1,4 @@
-"""`== != < <= > >=` of everything that is not a tensor
+"""The comparisons `== != < <= > >=` of all types but tensors
 (`torch/csrc/jit/runtime/register_prim_ops.cpp`).
 
     aten::eq   lists, devices, bools, numbers, strings
@@ -15,6 +15,7 @@ from typing import Any
 
 from .registry import register_operator, register_operators
 
+# overload → its arguments; the one without a name takes any two numbers
 NUMBERS = {
     "int": "int a, int b", "complex": "complex a, complex b", "float": "float a, float b",
     "int_float": "int a, float b", "float_int": "float a, int b",
@@ -27,8 +28,8 @@ MIXED = ("int_float", "float_int")
 
 
 def as_floats(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """`compare` of an int and a float as C++ does it: the int becomes a float, and beyond 2^53 that
-    is the nearest one.
+    """Returns `compare` for an int and a float as in C++: the int is converted to a float, which
+    beyond 2^53 may round it. Python would compare the exact values.
     """
     return lambda a, b: compare(float(a), float(b))
 
@@ -44,6 +45,7 @@ def unequal(a: Sequence[Any], b: Sequence[Any]) -> bool:
     return not equal(a, b)
 
 
+# The order of registration is the order in which overloads are tried.
 for name, fn, of_lists in (("eq", operator.eq, equal), ("ne", operator.ne, unequal)):
     register_operators(
         {
@@ -60,7 +62,7 @@ for name, fn, of_lists in (("eq", operator.eq, equal), ("ne", operator.ne, unequ
     register_operators(
         {
             f"aten::{name}.str(str a, str b) -> bool": fn,
-            # a nan is not itself
+            # not Python's ==, which takes the same nan object in two lists for equal
             f"aten::{name}.float_list(float[] a, float[] b) -> bool": of_lists,
             f"aten::{name}.Tensor_list(Tensor[] a, Tensor[] b) -> bool": of_lists,
             f"aten::{name}.bool_list(bool[] a, bool[] b) -> bool": fn,

@@ -1,12 +1,12 @@
-"""From one type to another: `int()`, `float()`, `bool()`, `complex()`, `str()`, and the conversions
-the compiler inserts.
+"""Conversions from one type to another: `int()`, `float()`, `bool()`, `complex()`, `str()`, and
+those that the compiler inserts (`register_prim_ops.cpp`).
 
     aten::Int.Tensor(Tensor a) -> int          int(x)
     aten::IntImplicit(Tensor a) -> int         x where an int is expected
     prim::NumToTensor.Scalar(Scalar a) -> Tensor
 
-An implicit conversion is stricter than an explicit one, because nobody asked for it
-(`register_prim_ops.cpp`).
+An implicit conversion is stricter than an explicit one, because you did not ask for it: the tensor
+must be 0-d and need no gradient.
 
 How the real one differs: numbers are read from strings by C's `strtod` and `strtoll`.
 """
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.core.scalar import Scalar
 
+# The texts that C reads as a number, so `float()` and `int()` of Python are not given others: an
+# underscore, say.
 _FLOAT = re.compile(
     r"\s*[-+]?(?:inf(?:inity)?|nan|0x[\da-f]+\.?[\da-f]*(?:p[-+]?\d+)?|(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)",
     re.I,
@@ -36,7 +38,9 @@ _INT = re.compile(r"\s*[-+]?\d+")
 
 
 def float_of_text(text: str) -> float:
-    """Raises RuntimeError for a text that is not a number."""
+    """The float that a text spells, in decimal or hexadecimal. Raises RuntimeError for any other
+    text, and for a number that is too large.
+    """
     found = _FLOAT.match(text)
     if found is None:
         raise RuntimeError("stod")
@@ -49,7 +53,9 @@ def float_of_text(text: str) -> float:
 
 
 def int_of_text(text: str) -> int:
-    """Raises RuntimeError for a text that is not an int."""
+    """The int that a text spells. Raises RuntimeError for any other text, and for an int of more
+    than 64 bits.
+    """
     found = _INT.match(text)
     if found is None or not INT_MIN <= int(found[0]) <= INT_MAX:
         raise RuntimeError("stoll")
@@ -59,12 +65,13 @@ def int_of_text(text: str) -> int:
 
 
 def number_of(x: Any) -> Any:
+    """The number in a tensor of one element; a number itself."""
     return x.item() if hasattr(x, "item") else x
 
 
 def narrowed(value: Any, kind: type, name: str) -> Any:
-    """A number as `kind`. Raises RuntimeError for a complex one, and for a float that is too large
-    for an int.
+    """A number converted to `kind`, which C++ calls `name`. Raises RuntimeError for a complex
+    number with an imaginary part, and for a float that is too large for an int.
     """
     too_large = kind is int and isinstance(value, float) and not INT_MIN <= value <= INT_MAX
     if isinstance(value, complex) and value.imag or too_large:
@@ -73,7 +80,7 @@ def narrowed(value: Any, kind: type, name: str) -> Any:
 
 
 def complex_of_parts(x: Any, y: Any) -> complex:
-    """A complex number of two, either of which may be a tensor."""
+    """The complex number x + yj; either part may be a tensor of one element."""
     return complex(*(narrowed(number_of(part), float, "double") for part in (x, y)))
 
 
@@ -113,7 +120,7 @@ register_operator("aten::str(t elem) -> str", value_text)
 
 @op("aten::ScalarImplicit(Tensor a) -> Scalar")
 def scalar_implicit(a: Tensor) -> Any:
-    """The number in a tensor that nobody asked to convert. Raises RuntimeError unless it is 0-d and
+    """The number in a tensor, by an implicit conversion. Raises RuntimeError unless it is 0-d and
     needs no gradient.
     """
     if a.requires_grad:
@@ -135,7 +142,9 @@ register_operators(
 
 @op("aten::IntImplicit(Tensor a) -> int")
 def int_implicit(a: Tensor) -> int:
-    """Raises RuntimeError for a tensor of floats or bools as well."""
+    """The int in a tensor, by an implicit conversion. Raises RuntimeError like `scalar_implicit`,
+    and for a tensor of floats, complex numbers or bools.
+    """
     value = scalar_implicit(a)
     if type(value) is not int:
         raise RuntimeError(
@@ -146,7 +155,7 @@ def int_implicit(a: Tensor) -> int:
 
 @op("prim::NumToTensor.Scalar(Scalar a) -> Tensor", "prim::NumToTensor.bool(bool a) -> Tensor")
 def number_to_tensor(a: Scalar) -> Tensor:
-    """A 0-d tensor: int64, float64, complex128 or bool."""
+    """A number as a 0-d tensor of int64, float64, complex128 or bool."""
     return tensor(a, dtype=_DTYPES[type(a)])
 
 

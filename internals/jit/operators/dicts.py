@@ -1,9 +1,7 @@
-"""Dicts (`torch/csrc/jit/runtime/register_prim_ops.cpp`, `CREATE_DICT_OPS`).
+"""The operators of dicts (`torch/csrc/jit/runtime/register_prim_ops.cpp`, `CREATE_DICT_OPS`).
 
-Keys are strings, ints, bools, floats, complex numbers or tensors, and each operator exists once for
-each; values may be anything. Tensors as keys are told apart by identity.
-
-How the real one differs: the same, with a hash map that keeps insertion order.
+Keys are strings, ints, bools, floats, complex numbers or tensors, and each operator has an overload
+for each of these types; values may be anything. Tensors as keys are compared by identity.
 """
 
 from __future__ import annotations
@@ -22,34 +20,36 @@ Dict = dict[Any, Any]
 
 
 def for_each_key(functions: Mapping[str, Callable[..., Any]]) -> None:
-    """Register each of these schemas for every type of key, which it spells K."""
+    """Register each of these schemas once for every type of key, which replaces its letter K."""
     for schema, fn in functions.items():
         register_operators({schema.replace("K", key): fn for key in KEYS})
 
 
 def getitem(self: Dict, key: float | str) -> Any:
-    """Raises RuntimeError for a key that is not there."""
+    """`self[key]`. Raises RuntimeError for a key that is not there."""
     if key not in self:
         raise RuntimeError(f"KeyError: {value_text(key)}")
     return self[key]
 
 
 def delete(self: Dict, key: int | Tensor) -> None:
-    """Raises RuntimeError for a key that is not there."""
+    """`del self[key]`. Raises RuntimeError for a key that is not there."""
     if key not in self:
         raise RuntimeError(f"KeyError: {value_text(key)}")
     del self[key]
 
 
 def pop(self: Dict, key: int | Tensor) -> Any:
-    """Raises RuntimeError for a key that is not there."""
+    """Removes `key` and returns its value. Raises RuntimeError for a key that is not there."""
     if key not in self:
         raise RuntimeError(f"KeyError: {value_text(key)}")
     return self.pop(key)
 
 
 def popitem(self: Dict) -> tuple[Any, Any]:
-    """The item that was put in first, unlike Python's. Raises RuntimeError when there is none."""
+    """Removes and returns the oldest item, where Python's takes the newest. Raises RuntimeError if
+    the dict is empty.
+    """
     if not self:
         raise RuntimeError("popitem(): dictionary is empty")
     key = next(iter(self))
@@ -64,6 +64,8 @@ def dict_of(inputs: list[tuple[Any, Any]] | Dict) -> Dict:
     return dict(inputs)
 
 
+# Overloads are tried in the order in which they are registered. PyTorch registers some operators
+# key type by key type, so those are loops of their own.
 for_each_key(
     {
         "aten::len.Dict_K(Dict(K, t) self) -> int": len,

@@ -1,10 +1,10 @@
-"""`hash()` of TorchScript (`IValue::hash`, `c10/util/hash.h`): ints are their own, the rest is
-hashed as libstdc++ does.
+"""`hash()` of TorchScript (`IValue::hash`, `c10/util/hash.h`): an int is its own hash, the rest is
+hashed as in libstdc++.
 
 Unlike Python's, the hash of a string is the same in every process.
 
-How the real one differs: the hash of a tensor comes from its address there; here from Python's
-`id`.
+How the real one differs: the hash of a tensor comes from the address of the C++ object; here from
+Python's `id`.
 """
 
 from __future__ import annotations
@@ -14,27 +14,29 @@ import struct
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import type_of
 
-_MASK = 2**64 - 1
-_MULTIPLIER = 0xC6A4A7935BD1E995  # Murmur's
-_SEED = 0xC70F6907
+_MASK = 2**64 - 1  # `& _MASK` keeps 64 bits, as unsigned arithmetic in C++ does by itself
+_MULTIPLIER = 0xC6A4A7935BD1E995  # MurmurHash's
+_SEED = 0xC70F6907  # that of std::hash
 
 
 def hash_of(value: object) -> int:
-    """A signed 64-bit int. Raises RuntimeError for lists, dicts and complex numbers."""
+    """The hash as a signed 64-bit int. Raises RuntimeError for lists, dicts and complex numbers."""
     found = _unsigned(value)
     return found - 2**64 if found >= 2**63 else found
 
 
 def _unsigned(value: object) -> int:
+    """The hash as an unsigned 64-bit int."""
     if value is None:
         return 0
     if isinstance(value, int):
         return value & _MASK
     if isinstance(value, float):
-        return _murmur(struct.pack("<d", value)) if value else 0
+        return _murmur(struct.pack("<d", value)) if value else 0  # 0.0 and -0.0 are equal
     if isinstance(value, str):
         return _murmur(value.encode())
     if isinstance(value, tuple):
+        # `hash_combine` of boost; 0x9E3779B9 are the first 32 bits of the golden ratio's fraction
         seed = 0
         for element in value:
             seed ^= (_unsigned(element) + 0x9E3779B9 + (seed << 6) + (seed >> 2)) & _MASK
@@ -48,7 +50,7 @@ def _unsigned(value: object) -> int:
 
 
 def _murmur(data: bytes) -> int:
-    """MurmurHash64A, as `std::_Hash_bytes` has it."""
+    """MurmurHash64A of `data`, as in `std::_Hash_bytes`: eight bytes at a time, then the rest."""
     h = (_SEED ^ (len(data) * _MULTIPLIER)) & _MASK
     whole = len(data) // 8 * 8
     for (k,) in struct.iter_unpack("<Q", data[:whole]):
@@ -59,4 +61,5 @@ def _murmur(data: bytes) -> int:
 
 
 def _mixed(v: int) -> int:
+    """Lets the high bits influence the low ones, which a multiplication alone does not."""
     return v ^ (v >> 47)

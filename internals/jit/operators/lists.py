@@ -1,12 +1,12 @@
-"""Lists (`torch/csrc/jit/runtime/register_ops_utils.cpp`, `register_prim_ops.cpp`).
+"""The operators of lists (`torch/csrc/jit/runtime/register_ops_utils.cpp`,
+`register_prim_ops.cpp`).
 
-A list at run time is a Python list, so appending to it is seen by everybody who holds it, as in
-Python. Most operators take any list, `t[]`; those that compare elements exist once for each element
-type. Elements that are tensors are compared by `bool(a == b)`, which raises for more than one
+A list at run time is a Python list, so appending to it is seen through every reference to it. Most
+operators take any list, `t[]`; those that compare elements have an overload for each element type.
+Elements that are tensors are compared by `bool(a == b)`, which raises for tensors of more than one
 element.
 
-How the real one differs: `int[]` and its like are kept unboxed, and lists of other things as
-generic lists.
+How the real one differs: `int[]` and its like are stored unboxed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ List = builtins.list
 
 
 def checked(index: int, n: int) -> int:
-    """`index`, negative ones from the end. Raises RuntimeError for one outside of a list of `n`."""
+    """Returns `index` if it is in a list of `n`, where -1 is the last element; raises RuntimeError
+    otherwise.
+    """
     if not -n <= index < n:
         raise RuntimeError("list index out of range")
     return index
@@ -48,13 +50,13 @@ register_operators(
     "aten::select.t(t[](a) list, int idx) -> t(*)",
 )
 def getitem(list: List[Any], idx: int) -> Any:
-    """Raises RuntimeError for an index outside of the list."""
+    """`list[idx]`. Raises RuntimeError for an index outside of the list."""
     return list[checked(idx, len(list))]
 
 
 @op("aten::slice.t(t[] l, int? start=None, int? end=None, int step=1) -> t[]")
 def slice_(l: List[Any], start: int | None, end: int | None, step: int) -> List[Any]:  # noqa: E741
-    """A new list. Raises RuntimeError for a step of 0."""
+    """`l[start:end:step]`, a new list. Raises RuntimeError for a step of 0."""
     if step == 0:
         raise RuntimeError("List slice should have non-zero step")
     return l[start:end:step]
@@ -72,12 +74,12 @@ register_operators(
 
 
 def position(self: List[Any], el: float | Tensor | str) -> int:
-    """Where the first element equal to `el` is, or -1."""
+    """The index of the first element equal to `el`, or -1."""
     return next((i for i, x in enumerate(self) if bool(x == el)), -1)
 
 
 def index(self: List[Any], el: float | Tensor | str) -> int:
-    """Raises RuntimeError when `el` is not in the list."""
+    """The index of the first element equal to `el`. Raises RuntimeError if there is none."""
     found = position(self, el)
     if found < 0:
         raise RuntimeError(f"'{value_text(el)}' is not in list")
@@ -120,7 +122,9 @@ def extend(self: List[Any], other: List[Any]) -> None:
 
 @op("aten::pop.t(t[](a!) self, int idx=-1) -> t(*)")
 def pop(self: List[Any], idx: int) -> Any:
-    """Raises RuntimeError for an empty list, and for an index outside of the list."""
+    """Removes and returns an element. Raises RuntimeError for an empty list, and for an index
+    outside of the list.
+    """
     if not self:
         raise RuntimeError("pop from empty list")
     return self.pop(checked(idx, len(self)))
@@ -134,7 +138,7 @@ def pop(self: List[Any], idx: int) -> Any:
     "aten::remove.str(str[](a!) self, str el) -> ()",
 )  # fmt: skip
 def remove(self: List[Any], el: float) -> None:
-    """Raises RuntimeError when `el` is not in the list."""
+    """Removes the first element equal to `el`. Raises RuntimeError if there is none."""
     found = position(self, el)
     if found < 0:
         raise RuntimeError("list.remove(x): x not in list")
@@ -178,6 +182,7 @@ def mul_(l: List[Any], n: int) -> List[Any]:  # noqa: E741
 
 
 def _compare(a: Any, b: Any) -> int:
+    """-1, 0 or 1. It uses only `<`, whose result for tensors must be made a bool."""
     return -1 if bool(a < b) else int(bool(b < a))
 
 
@@ -203,23 +208,24 @@ def sort(self: List[Any], reverse: bool) -> None:
 
 
 def largest(l: List[Any], r: List[Any]) -> List[Any]:  # noqa: E741
-    """The one that is later in lexicographic order."""
+    """The list that is later in lexicographic order; `r` if they are equal."""
     return l if l > r else r
 
 
 def smallest(l: List[Any], r: List[Any]) -> List[Any]:  # noqa: E741
+    """The list that is earlier in lexicographic order; `r` if they are equal."""
     return l if l < r else r
 
 
 def largest_of(self: List[Any]) -> Any:
-    """Raises RuntimeError for an empty list."""
+    """The largest element. Raises RuntimeError for an empty list."""
     if not self:
         raise RuntimeError("max() arg is an empty sequence")
     return max(self)
 
 
 def smallest_of(self: List[Any]) -> Any:
-    """Raises RuntimeError for an empty list."""
+    """The smallest element. Raises RuntimeError for an empty list."""
     if not self:
         raise RuntimeError("min() arg is an empty sequence")
     return min(self)
@@ -248,12 +254,12 @@ for t in ("str", "int", "float", "bool"):
     register_operator(f"aten::any.{t}({t}[] self) -> bool", any)
 
 
-# Ranges, as loops need them
+# Ranges: a loop over range(lo, hi, step) counts from 0 to `range_length`, and derives the index
 
 
 @op("aten::__range_length(int lo, int hi, int step) -> int")
 def range_length(lo: int, hi: int, step: int) -> int:
-    """len(range(lo, hi, step)). Raises RuntimeError for a step of 0."""
+    """`len(range(lo, hi, step))`. Raises RuntimeError for a step of 0."""
     if step == 0:
         raise RuntimeError("range() arg 3 must not be zero")
     return len(range(lo, hi, step))
@@ -261,7 +267,7 @@ def range_length(lo: int, hi: int, step: int) -> int:
 
 @op("aten::__derive_index(int index, int start, int step) -> int")
 def derive_index(index: int, start: int, step: int) -> int:
-    """range(start, ..., step)[index]."""
+    """`range(start, ..., step)[index]`."""
     return start + index * step
 
 
@@ -270,12 +276,14 @@ register_operator("prim::rangelist(int n) -> int[]", lambda n: list(range(n)))
 
 @op("aten::_size_if_not_equal(int[] self_size, int[] other_size) -> int[]?")
 def size_if_not_equal(self_size: List[int], other_size: List[int]) -> List[int] | None:
-    """What a gradient must be summed to, or None when it has that size already."""
+    """The size that a gradient must be summed to, or None if it has that size already."""
     return None if list(self_size) == list(other_size) else list(self_size)
 
 
 def _float_sum(values: List[float]) -> float:
-    """From left to right; Python's own `sum` of floats is more exact since 3.12."""
+    """The sum from left to right, as in C++; since 3.12, Python's `sum` of floats compensates for
+    rounding.
+    """
     total = 0.0
     for v in values:
         total += v

@@ -1,18 +1,18 @@
-"""Who may point to what: the graph of memory behind alias analysis
+"""The points-to graph behind alias analysis: which values may be at which memory locations
 (`torch/csrc/jit/passes/utils/memory_dag.h`).
 
-Every value that has memory (a tensor, a list, a module; not a number) has an `Element`. A fresh one
-is a memory location itself. A view, or what an If gives, *points to* other elements, one or
-several; following the arrows to the elements that point nowhere gives the locations that a value
-may be at. Two values may alias when they have a location in common. A container has a location of
-its own and *contains* elements.
+Every value that has memory (a tensor, a list, a module; not a number) has an `Element`. The element
+of a fresh value is a memory location itself. That of a view, or of an If's output, *points to*
+other elements, one or several; the arrows lead to elements that point nowhere, and these are the
+locations that the value may be at. Two values may alias if they have a location in common. A
+container has a location of its own and *contains* elements.
 
-Of memory that nobody can follow, because the caller holds it or it went into a list and came out
-somewhere else, there is one wildcard for each type: a tensor in the wildcard may be any other
-tensor there, but no list.
+Some memory cannot be followed, because the caller has it or it was taken out of a list. For it
+there is one wildcard for each type: a tensor in the wildcard may be any other tensor there, but not
+a list.
 
-How the real one differs: the locations are sets of bits, computed once for every element, and
-elements that nobody points to are shared by all values with the same locations.
+How the real one differs: sets of locations are bit sets, and values with the same locations share
+an element that no arrow leads to.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ from internals.jit.ir.tensor_type import TensorType
 
 
 class Element:
-    """`values` are those it stands for; a wildcard stands for none and has a `wildcard` type."""
+    """A node of the points-to graph, which stands for `values`. A wildcard stands for none, and has
+    their type in `wildcard`.
+    """
 
     __slots__ = ("values", "points_to", "contains", "wildcard")
 
     def __init__(self, value: Value | None = None, wildcard: Type | None = None) -> None:
         self.values = [] if value is None else [value]
-        self.points_to: dict[Element, None] = {}  # ordered sets
+        self.points_to: dict[Element, None] = {}  # a dict as an ordered set
         self.contains: dict[Element, None] = {}
         self.wildcard = wildcard
 
@@ -45,37 +47,37 @@ NOWHERE: Locations = frozenset()
 
 
 class MemoryDag:
-    """The elements by value, and the wildcards by type."""
+    """The points-to graph: its elements by value, and its wildcards by type."""
 
     def __init__(self) -> None:
         self.elements: dict[Value, Element] = {}
         self.wildcards: dict[Type, Element] = {}
+        # results of `locations` and `contained_locations`
         self._locations: dict[Element, Locations] = {}
         self._reachable: dict[Element, Locations] = {}
 
     def element(self, value: Value) -> Element:
-        """The element of a value, a fresh one when it has none yet."""
+        """The element of a value; a fresh one is made if it has none yet."""
         if value not in self.elements:
             self.elements[value] = Element(value)
         return self.elements[value]
 
     def point(self, value: Value, to: Element) -> None:
-        """`value` may be what `to` is."""
+        """Draw an arrow: `value` may be at the locations of `to`."""
         mine = self.element(value)
         if mine is not to:
             mine.points_to[to] = None
 
     def redirect(self, location: Element, to: Element) -> None:
-        """What was at a location of its own is at `to` from now on."""
+        """Replace a location: the values that were at it are at those of `to` from now on."""
         location.points_to[to] = None
         self._locations.clear()
         self._reachable.clear()
 
     def wildcard(self, type: Type) -> Element:
-        """The wildcard for values of a type, which contains the wildcards of what such values
-        contain.
+        """The wildcard for values of a type; it contains the wildcards of their elements' types.
 
-        A value of type Any may be in any of them.
+        A value of type Any may be in any wildcard, so that of Any points to all others.
         """
         key = memory_type(type)
         found = self.wildcards.get(key)
@@ -93,8 +95,8 @@ class MemoryDag:
             self.wildcards[_ANY].points_to[wildcard] = None
 
     def add_unknown_contents(self, element: Element, type: Type) -> None:
-        """A container of which nothing is known contains anything that it can; a module, anything
-        at all.
+        """Let a container contain the wildcards of its elements' types; a module has attributes of
+        any type.
         """
         key = memory_type(type)
         for inner in [_ANY] if key is _ANY_MODULE else key.containedTypes():
@@ -102,14 +104,14 @@ class MemoryDag:
                 element.contains[self.wildcard(inner)] = None
 
     def make_wildcards(self, values: Iterable[Value]) -> None:
-        """What these values may be at is part of the wildcards from now on, with all it
-        contains.
+        """Add the locations of these values, and of all that they contain, to the wildcards: each
+        location gets an arrow to the wildcard of its type, and is a location no more.
         """
         for value in values:
             wildcard = self.wildcard(value.type())
             for location in self._follow([self.element(value)], _all_arrows):
                 if location.points_to or location is wildcard or location.wildcard is not None:
-                    continue
+                    continue  # not a location, or a wildcard already
                 kind = location.values[0].type() if location.values else value.type()
                 location.points_to[self.wildcard(kind)] = None
 
@@ -127,11 +129,13 @@ class MemoryDag:
         arrows: Callable[[Element], Iterable[Element]],
         known: dict[Element, Locations],
     ) -> Locations:
-        """The locations that the arrows lead to, found once for every element on the way. Those of
-        a ring have the same.
+        """The locations that the arrows lead to, from `start`; they are stored in `known` for every
+        element on the way.
 
-        (Tarjan's strongly connected components: `low` is the first element of the ring that one is
-        found to be in.)
+        A loop may make a ring of arrows, whose elements all have the same locations. The rings are
+        found by Tarjan's algorithm for strongly connected components, with a stack of its own
+        (`path`) in place of recursion. `number` counts the elements as they are met; `low` is the
+        smallest number known to be in the same ring.
         """
         if start in known:
             return known[start]
@@ -144,7 +148,7 @@ class MemoryDag:
                 path.pop()
                 if path:
                     low[path[-1][0]] = min(low[path[-1][0]], low[e])
-                if low[e] == number[e]:
+                if low[e] == number[e]:  # the first of its ring: the others are behind it
                     ring = [unfinished.pop()]
                     while ring[-1] is not e:
                         ring.append(unfinished.pop())
@@ -155,18 +159,18 @@ class MemoryDag:
                         )
                     )
                     known.update(dict.fromkeys(ring, found))
-            elif to not in number and to not in known:
+            elif to not in number and to not in known:  # a new element: go there next
                 number[to] = low[to] = len(number)
                 unfinished.append(to)
                 path.append((to, iter(arrows(to))))
-            elif to not in known:
+            elif to not in known:  # on the path already: the arrow closes a ring
                 low[e] = min(low[e], number[to])
         return known[start]
 
     def _follow(
         self, start: list[Element], arrows: Callable[[Element], Iterable[Element]]
     ) -> list[Element]:
-        """Every element that the arrows lead to, the start included."""
+        """Every element that the arrows lead to, including those of `start`."""
         seen, ahead = dict.fromkeys(start), list(start)
         while ahead:
             for e in arrows(ahead.pop()):
@@ -192,7 +196,7 @@ MUTABLE_KINDS = frozenset({
 
 
 def memory_type(type: Type) -> Type:
-    """A type without what makes no difference to memory: shapes, and whether it may be None."""
+    """A type without the parts that do not matter to memory: shapes, and whether it may be None."""
     if isinstance(type, OptionalType):
         return memory_type(type.element)
     if isinstance(type, TensorType):

@@ -4,9 +4,9 @@
 
 Most operators have an overload for each pair of number types, so that the type of a result is known
 from the types of its arguments: `aten::add.int_float(int a, float b) -> float`. The last, without a
-name, takes two `Scalar`s, of which nothing more is known. Division of ints gives a float; `//`
-rounds down, `%` has the sign of the divisor, as in Python; what overflows and what has no answer is
-as in C++ (`c_math.py`).
+name, takes two `Scalar`s, numbers of a type that is not known. Division of ints returns a float;
+`//` rounds down and `%` has the sign of the divisor, as in Python; overflow and results that are
+not finite are those of C++ (`c_math.py`).
 
 How the real one differs: macros write the overloads out.
 """
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.core.scalar import Scalar
 
+# overload → its arguments
 PAIRS = {
     "int": "int a, int b", "float": "float a, float b", "complex": "complex a, complex b",
     "int_float": "int a, float b", "float_int": "float a, int b",
@@ -39,8 +40,8 @@ PAIRS = {
 
 
 def binary(name: str, fn: Function, results: str) -> None:
-    """Register the overloads listed in `results`, "int:int float:float", each with the type it
-    gives. "Scalar" has no name.
+    """Register `fn` as the overloads of `name` that are listed in `results`, each with the type it
+    returns: "int:int float:float". The overload "Scalar" has no name.
     """
     for overload, _, result in (entry.partition(":") for entry in results.split()):
         dotted = "" if overload == "Scalar" else f".{overload}"
@@ -83,10 +84,11 @@ def log_base(a: float, b: int) -> Any:
 
 
 def polar(a: Any, b: Any) -> complex:
-    """The complex number of absolute value `a` and angle `b`."""
+    """The complex number with the absolute value `a` and the angle `b`, in radians."""
     return complex(a * c_math.cos(b), a * c_math.sin(b))
 
 
+# overloads with the types they return; REALS has these to be filled in: of floats, of Scalars
 ALL = (
     "int:int complex:complex float:float int_complex:complex complex_int:complex "
     "float_complex:complex complex_float:complex"
@@ -127,8 +129,8 @@ register_operator(
 
 
 def unary(name: str, real: Function, complex_: Function | None) -> None:
-    """Register a function of `math` for int, float, complex if it has a meaning there, and
-    Scalar.
+    """Register a function of `math` for int, float and Scalar, and for complex numbers unless
+    `complex_` is None.
     """
     register_operator(f"{name}.int(int a) -> float", real)
     register_operator(f"{name}.float(float a) -> float", real)
@@ -155,8 +157,8 @@ for overload, result in (e.split(
 
 
 def exact(name: str, fn: Function, results: str) -> None:
-    """Register overloads of one argument that give exactly what the function gives: "int:int
-    float:int".
+    """Register overloads of one argument, listed as "int:int float:int", which return the result
+    of `fn` itself; `unary` rounds that of a Scalar to 32 bits.
     """
     for overload, _, result in (entry.partition(":") for entry in results.split()):
         register_operator(f"{name}.{overload}({overload} a) -> {result}", fn)
@@ -192,6 +194,7 @@ def absolute(a: int | Tensor) -> Any:
     return wrap(result) if type(result) is int else result
 
 
+# Not Python's max: of two floats, one of them nan, this gives `b`.
 def maximum(a: Any, b: Any) -> Any:
     return a if a > b else b
 
@@ -201,7 +204,7 @@ def minimum(a: float, b: float) -> Any:
 
 
 def _as_float(fn: Function) -> Function:
-    """The result of comparing an int with a float is a float."""
+    """Returns `fn`, maximum or minimum, with its result made a float if the types differ."""
     return lambda a, b: fn(a, b) if type(a) is type(b) else float(fn(a, b))
 
 
@@ -216,6 +219,7 @@ for name, fn in {"and": operator.and_, "or": operator.or_, "xor": operator.xor}.
             f"aten::__{name}__.int(int a, int b) -> int": fn,
         }
     )
+# `b & 63`: a shift in C++ on x86 uses only the lowest six bits of its right operand.
 register_operators(
     {
         "aten::__lshift__.int(int a, int b) -> int": lambda a, b: wrap(a << (b & 63)),
@@ -246,13 +250,13 @@ register_operators(
 
 @op("aten::factorial.int(int a) -> int")
 def factorial(a: int) -> int:
-    """Raises RuntimeError for a negative number."""
+    """`a!` in 64 bits: it wraps around. Raises RuntimeError for a negative number."""
     if a < 0:
         raise RuntimeError("factorial() not defined for negative values")
     result = 1
     for i in range(2, a + 1):
         result = wrap(result * i)
-        if result == 0:
+        if result == 0:  # from 66! on: it has 64 factors of 2
             break
     return result
 
@@ -264,7 +268,7 @@ def factorial(a: int) -> int:
     "aten::divmod.float_int(float x, int y) -> (float, float)",
 )  # fmt: skip
 def divmod_(x: float, y: float) -> tuple[Any, Any]:
-    """Raises RuntimeError when `y` is 0."""
+    """`(x // y, x % y)`. Raises RuntimeError if `y` is 0."""
     if y == 0:
         is_int = type(x) is int and type(y) is int
         raise RuntimeError(
@@ -277,6 +281,7 @@ def divmod_(x: float, y: float) -> tuple[Any, Any]:
     if type(x) is not type(y):
         quotient = float(floor(c_math.div(x, y)))
         return quotient, x - quotient * y
+    # As Python does it: the remainder of C has the sign of x, and should have that of y.
     rest = c_math.fmod(x, y)
     if rest and (rest < 0) != (y < 0):
         rest += y

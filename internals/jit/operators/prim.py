@@ -1,9 +1,8 @@
-"""What is neither arithmetic nor a container: errors, printing, identity, optionals, gradients,
-settings.
+"""The operators for errors, printing, identity, optionals, gradients and settings
+(`torch/csrc/jit/runtime/register_prim_ops.cpp`, `register_prim_ops_fulljit.cpp`).
 
-The counterpart of `torch/csrc/jit/runtime/register_prim_ops.cpp`, `register_prim_ops_fulljit.cpp`.
 Nodes whose work depends on their attributes (`prim::ConstantChunk[chunks=2, dim=0]`) have no
-function of their inputs alone: they are in `runtime/node_functions.py`, with everything that runs
+function of their inputs alone: they are in `runtime/node_functions.py`, with all nodes that run
 another graph.
 
 How the real one differs: `print` and `warn` go through handlers that a program may replace.
@@ -46,7 +45,7 @@ register_operators(
 
 
 def same(a: object, b: object) -> bool:
-    """`a is b`. Numbers and strings are no objects: they are the same when they are equal."""
+    """`a is b`. Numbers and strings have no identity: they are the same if type and value are."""
     if type(a) in (bool, int, float, complex, str):
         return type(a) is type(b) and bool(a == b)
     return a is b
@@ -54,7 +53,7 @@ def same(a: object, b: object) -> bool:
 
 @op("aten::_unwrap_optional(t(a)? optional) -> t(a)")
 def unwrap_optional(optional: object) -> Any:
-    """Raises RuntimeError for None."""
+    """`optional` itself. Raises RuntimeError for None."""
     if optional is None:
         raise RuntimeError("Unwrapping null optional")
     return optional
@@ -62,13 +61,13 @@ def unwrap_optional(optional: object) -> Any:
 
 @op("prim::TupleIndex(Any tup, int i) -> Any")
 def tuple_index(tup: tuple[Any, ...], i: int) -> Any:
-    """Raises RuntimeError for an index outside of the tuple."""
+    """`tup[i]`. Raises RuntimeError for an index outside of the tuple."""
     if not -len(tup) <= i < len(tup):
         raise RuntimeError("Tuple list index out of range")
     return tup[i]
 
 
-# Talking
+# Printing, warnings, errors
 
 
 @op("prim::Print(...) -> ()")
@@ -83,7 +82,7 @@ def warn(message: str, stacklevel: int) -> None:
 
 @op("prim::RaiseException(str msg, str? cls=None) -> ()")
 def raise_exception(msg: str, cls: str | None) -> None:
-    """Raises `jit.Error`, which remembers the class that the script named."""
+    """Raises `jit.Error`, which keeps the name of the exception class in the script."""
     from internals.jit.runtime.errors import Error
 
     error = Error(msg)
@@ -93,11 +92,11 @@ def raise_exception(msg: str, cls: str | None) -> None:
 
 @op("aten::wait(Future(t) self) -> t")
 def wait(self: Any) -> Any:
-    """The value of a future, when it is there."""
+    """The value of a future; waits until it is computed."""
     return self.wait()
 
 
-# Gradients. None stands for one that is zero everywhere.
+# Gradients. None stands for one that is zero everywhere, so no memory is filled with zeros.
 
 register_operators(
     {
@@ -117,13 +116,17 @@ def autograd_add(a: Tensor | None, b: Tensor | None) -> Any:
 
 @op("aten::_grad_sum_to_size(Tensor(a) self, int[]? size) -> Tensor(a)")
 def grad_sum_to_size(self: Tensor, size: Sequence[int] | None) -> Any:
-    """A gradient summed over what broadcasting had repeated; itself when `size` is None."""
+    """A gradient summed to `size` over the dimensions that broadcasting repeated; the gradient
+    itself if `size` is None.
+    """
     return self if self is None or size is None else sum_to(self, size)
 
 
 @op("prim::ReductionSizes(int[] size, int[] red_axes, bool keepdim=False) -> int[]")
 def reduction_sizes(size: Sequence[int], red_axes: Sequence[int], keepdim: bool) -> list[int]:
-    """The size of a sum over `red_axes`."""
+    """The size of a reduction of `size` over `red_axes`; those axes become 1 if `keepdim`, else
+    they go.
+    """
     axes = {axis % len(size) for axis in red_axes}
     if keepdim:
         return [1 if i in axes else s for i, s in enumerate(size)]
@@ -188,11 +191,11 @@ register_operators(
 
 @op("aten::Generator(*, Device? device=None, int? seed=None) -> Generator")
 def generator(device: device | None, seed: int | None) -> Any:
-    made = random.Generator(*([] if device is None else [device]))
-    return made if seed is None else made.manual_seed(seed)
+    result = random.Generator(*([] if device is None else [device]))
+    return result if seed is None else result.manual_seed(seed)
 
 
-# In-place initialisation, without a gradient: what `nn.init` compiles to
+# In-place initialisation without a gradient, to which `nn.init` compiles
 
 
 def _no_grad(method: str, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -226,4 +229,5 @@ register_operators(
 
 
 def _nothing(_: object) -> None:
+    """Discards a result, for a lambda whose operator returns nothing."""
     return None

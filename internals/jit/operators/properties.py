@@ -1,12 +1,12 @@
-"""What a pass must know of a node before it moves, merges or removes it (`Node::hasSideEffects`,
-`Node::isNondeterministic`).
+"""The properties of a node that decide whether a pass may move, merge or remove it
+(`Node::hasSideEffects`, `Node::isNondeterministic`).
 
-A node with a side effect stays although nobody uses what it gives. Two calls of a nondeterministic
-operator are not the same expression. A node that writes to one of its inputs is tied to everybody
-who reads that memory: whom, tells `alias_analysis.py`.
+A node with a side effect stays even if its outputs are not used. Two calls of a nondeterministic
+operator are not the same expression. A node that writes to one of its inputs must keep its order
+with all nodes that read that memory, which `alias_analysis.py` finds.
 
-How the real one differs: operators registered by users say themselves how much the compiler may
-assume of them. In 1.0.1 both questions were lists of kinds.
+How the real one differs: an operator registered by a user declares how much the compiler may assume
+of it. In 1.0.1 both questions were answered by lists of kinds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from internals.jit.ir.graph import Graph
     from internals.jit.ir.node import Node
 
-# They do something in the world, or depend on what others have done there.
+# These change the state of the program or of the outside world, or depend on it.
 SIDE_EFFECTS = frozenset({
     "prim::Print", "prim::RaiseException", "aten::warn",
     "prim::PythonOp", "prim::IgnoredPythonOp", "prim::CallFunction", "prim::CallMethod",
@@ -30,22 +30,20 @@ SIDE_EFFECTS = frozenset({
     "aten::is_autocast_enabled", "aten::is_autocast_cpu_enabled",
 })  # fmt: skip
 
-# They take numbers from a generator.
+# These draw random numbers from a generator.
 NONDETERMINISTIC = frozenset(f"aten::{name.partition('.')[0]}" for name in NONDETERMINISTIC_SEEDED)
 
 
 def has_side_effects(node: Node) -> bool:
-    """Whether the node does more than compute its outputs, its own blocks aside. Writing to memory
-    does not count.
-
-    Python code (`^name`) may do anything.
+    """Whether the node does more than compute its outputs. Nodes in its blocks do not count, nor
+    does writing to memory, which alias analysis tracks. Python code (`^name`) may do anything.
     """
     return node.kind() in SIDE_EFFECTS or node.kind().startswith("^")
 
 
 def is_nondeterministic(node: Node) -> bool:
-    """Whether two runs may give different results. Dropout does not when `train` is the constant
-    False.
+    """Whether two runs with the same inputs may give different results. Dropout with the constant
+    False for `train` does not.
     """
     kind = node.kind()
     if kind not in NONDETERMINISTIC:
@@ -57,8 +55,8 @@ def is_nondeterministic(node: Node) -> bool:
 
 
 def changes_grad_mode(graph: Graph) -> bool:
-    """Whether part of it runs without gradients. Nodes are not merged or gathered then: the same
-    means something else.
+    """Whether a part of the graph runs with another grad mode. Its nodes are not merged or grouped
+    then: of two equal nodes, one may record a gradient and the other not.
     """
     return any(
         graph.findNode(kind) is not None for kind in ("aten::set_grad_enabled", "prim::Enter")

@@ -1,23 +1,24 @@
-"""All operators a graph may contain, by name (`torch/csrc/jit/runtime/operator.h`, `operator.cpp`).
+"""The registry of all operators that a graph may call (`torch/csrc/jit/runtime/operator.h`,
+`operator.cpp`).
 
     find_operators("aten::add")              # every overload: those of tensors first, then those of
                                              # numbers, lists, strings
     find_operator("aten::add.Tensor")        # one of them
-    operator_for(node)                       # the one that a node's kind and the types of its
-                                             # inputs mean
+    operator_for(node)                       # the overload that fits a node's kind and the types
+                                             # of its inputs
     register_operator("my::twice(int a) -> int", lambda a: 2 * a)
 
 An operator is a schema and a function of run-time values in the schema's order. There are two
-sorts. Those of the dispatcher (in `native_functions/`, and whatever `internals.library` defines at
-any time) are taken over as they are: the function is the generated one. The others exist only for
-the JIT, because Python does their work where there is no graph: arithmetic of numbers, methods of
-lists, dicts and strings, questions about tensors. They are in the files beside this one.
+sorts. The operators of the dispatcher (from `native_functions/`, or defined at any time by
+`internals.library`) are taken over as they are: the function is the generated one. The others exist
+only for the JIT, because Python does their work where there is no graph: arithmetic of numbers,
+methods of lists, dicts and strings, properties of tensors. They are in the files beside this one.
 
-In the IR a dtype, layout or memory format is an int. Functions of the dispatcher want objects, so
-for ops that have such an argument, and only for those, the function converts at the door.
+In the IR a dtype, layout or memory format is an int. Functions of the dispatcher take objects, so
+for operators with such an argument, and only for those, a wrapper converts it.
 
-How the real one differs: an operator takes and leaves its values on a stack; and selective builds
-leave out what a model does not use.
+How the real one differs: an operator pops its arguments off a stack and pushes its results; and
+selective builds omit the operators that a model does not use.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ F = TypeVar("F", bound=Function)
 
 
 class Operator:
-    """One overload. `name` is "aten::add.Tensor"; `schema` is parsed, and `fn` looked up, when
-    first asked for.
+    """One overload. `name` is "aten::add.Tensor"; the schema is parsed, and the function looked
+    up, on first use: there are some thousands, of which a program needs few.
 
     `handle` is the dispatcher's operator, None for one that only the JIT has.
     """
@@ -65,8 +66,8 @@ class Operator:
 
     @property
     def fn(self) -> Function:
-        """Takes run-time values in schema order; returns the value, a tuple for several, None for
-        none.
+        """The function of run-time values in the schema's order. It returns the value, a tuple for
+        several, None for none.
         """
         if self._fn is None:
             assert self.handle is not None
@@ -78,17 +79,21 @@ class Operator:
 
 
 class _Registry:
-    """Operators by symbol; forgotten when operators of the dispatcher are defined or taken away."""
+    """Operators by symbol. The dispatcher's may be defined and removed at any time, so what is
+    cached of them is dropped when the dispatcher's `version` has changed.
+    """
 
     def __init__(self) -> None:
         self.jit_only: dict[str, list[Operator]] = {}
         self.orders = overload_order()
+        # Caches: `find`, `taken_over` and `operator_for`.
         self.by_symbol: dict[str, list[Operator]] = {}
         self.known: dict[OperatorHandle, Operator] = {}
         self.matched: dict[tuple[str, tuple[Type, ...]], Operator | None] = {}
-        self.version = 0
+        self.version = 0  # the dispatcher's, for which the caches hold
 
     def register(self, text: str, fn: Function) -> Operator:
+        """Add an operator. Raises RuntimeError if there is one of the same name and overload."""
         operator = Operator(text, fn)
         symbol = operator.name.partition(".")[0]
         if any(o.name == operator.name for o in self.jit_only.get(symbol, ())):
@@ -101,6 +106,7 @@ class _Registry:
         return operator
 
     def find(self, symbol: str) -> list[Operator]:
+        """The overloads of a symbol, in the order in which they are tried."""
         if self.version != dispatcher.operators.version:
             self.forget()
         found = self.by_symbol.get(symbol)
@@ -113,10 +119,12 @@ class _Registry:
         return found
 
     def taken_over(self, handle: OperatorHandle) -> Operator:
+        """The operator for a handle of the dispatcher, the same one each time."""
         known = self.known.get(handle)
         return known or self.known.setdefault(handle, Operator(handle.text, handle=handle))
 
     def forget(self) -> None:
+        # Those found so far are kept, so that their parsed schemas are not lost.
         self.known = {o.handle: o for found in self.by_symbol.values() for o in found if o.handle}
         self.by_symbol.clear()
         self.matched.clear()
@@ -124,8 +132,8 @@ class _Registry:
 
 
 def _sort(operators: list[Operator], order: list[str]) -> None:
-    """Sort by the names of the overloads; those that `order` doesn't mention stay behind the
-    others.
+    """Sort by the names of the overloads as in `order`, where "-" is the one without a name;
+    overloads that it does not mention come last.
     """
     place = {name: i for i, name in enumerate(order)}
     operators.sort(key=lambda o: place.get(o.name.partition(".")[2] or "-", len(place)))
@@ -135,15 +143,15 @@ _registry = _Registry()
 
 
 def find_operators(symbol: str) -> list[Operator]:
-    """All overloads of a symbol ("aten::add"), in the order in which the compiler tries them; none
-    for an unknown symbol.
+    """All overloads of a symbol ("aten::add"), in the order in which the compiler tries them; an
+    empty list for an unknown symbol.
     """
     return list(_registry.find(symbol))
 
 
 def find_operator(name: str) -> Operator:
-    """The operator called `name`, with its overload name: "aten::add.Tensor". Raises RuntimeError
-    when there is none.
+    """The operator with this name and overload name: "aten::add.Tensor". Raises RuntimeError if
+    there is none.
     """
     for operator in _registry.find(name.partition(".")[0]):
         if operator.name == name:
@@ -155,7 +163,7 @@ def find_operator(name: str) -> Operator:
 
 
 def all_operators() -> list[Operator]:
-    """Every operator there is."""
+    """Every operator, of the dispatcher and of the JIT alone."""
     symbols = dict.fromkeys(name.partition(".")[0] for name in dispatcher.operators)
     symbols |= dict.fromkeys(_registry.jit_only)
     return [o for symbol in symbols for o in _registry.find(symbol)]
@@ -163,10 +171,9 @@ def all_operators() -> list[Operator]:
 
 def operator_for(node: Node) -> Operator | None:
     """The overload that `node` calls: the first whose arguments accept its inputs, one for one,
-    without conversions.
+    without conversions; None for control flow and other kinds that are not operators.
 
-    None for control flow and for what is no operator. `Node.operator` remembers the answer until an
-    input or a type changes.
+    `Node.operator` caches the answer until an input or a type changes.
     """
     kind = node.kind()
     candidates = _registry.find(kind)
@@ -175,22 +182,22 @@ def operator_for(node: Node) -> Operator | None:
     types = tuple(
         [_ANY_TENSOR if isinstance(t, TensorType) else t for t in (v.type() for v in node.inputs())]
     )
-    key = kind, types
+    key = kind, types  # shapes do not matter for the choice, so few keys serve all nodes
     if key not in _registry.matched:
-        # In a node `max(x, y)` and `max(x, out=y)` look alike; the first is meant.
+        # In a node, `max(x, y)` and `max(x, out=y)` look alike: overloads with `out` come last.
         ordered = sorted(candidates, key=lambda o: any(a.is_out for a in o.schema.arguments))
         _registry.matched[key] = next((o for o in ordered if accepts(o.schema, types)), None)
     return _registry.matched[key]
 
 
 def accepts(schema: FunctionSchema, types: tuple[Type, ...]) -> bool:
-    """Whether a node whose inputs have these types can be a call of `schema` (`Node::matches`).
-    Defaults are not filled in.
+    """Whether a node whose inputs have these types can be a call of `schema` (`Node::matches`). A
+    node has an input for every argument, so defaults do not count.
     """
     formals = schema.arguments
     if len(types) < len(formals) or (len(types) > len(formals) and not schema.is_vararg):
         return False
-    env: dict[str, Type] = {}
+    env: dict[str, Type] = {}  # type variables of the schema, as bound by the inputs so far
     for formal, actual in zip(formals, types):
         if match_type_variables(formal.type, actual, env) is not None:
             return False
@@ -200,14 +207,14 @@ def accepts(schema: FunctionSchema, types: tuple[Type, ...]) -> bool:
 
 
 def register_operator(schema_text: str, fn: Function) -> Operator:
-    """Add an operator for the JIT alone. Raises RuntimeError when there is one of that name, or for
-    a text that is no schema.
+    """Add an operator for the JIT alone. Raises RuntimeError if there is one of that name already,
+    and for a text that is not a schema.
     """
     return _registry.register(schema_text, fn)
 
 
 def register_operators(functions: Mapping[str, Function]) -> None:
-    """Add each of them, by its schema."""
+    """Add an operator for each schema and its function."""
     for schema_text, fn in functions.items():
         register_operator(schema_text, fn)
 
@@ -227,7 +234,9 @@ _ANY_TENSOR = TensorType.get()
 
 
 def _at_the_door(handle: OperatorHandle, schema: FunctionSchema) -> Function:
-    """The function that calls a dispatcher's operator with values of the IR."""
+    """Returns the function that calls a dispatcher's operator with values of the IR: ints for
+    dtypes, and lists for tuples of tensors.
+    """
     fn: Function = handle.call
     places = [(i, OBJECTS[a.enum]) for i, a in enumerate(schema.arguments) if a.enum]
     if places:
@@ -238,7 +247,9 @@ def _at_the_door(handle: OperatorHandle, schema: FunctionSchema) -> Function:
 
 
 def _with_objects(fn: Function, places: list[tuple[int, dict[int, Any]]]) -> Function:
-    """`fn`, given dtypes, layouts and memory formats as ints in `places`."""
+    """Returns `fn` with the ints at the arguments `places` replaced by dtypes, layouts and memory
+    formats.
+    """
 
     def call(*args: Any) -> Any:
         values = list(args)
@@ -250,7 +261,7 @@ def _with_objects(fn: Function, places: list[tuple[int, dict[int, Any]]]) -> Fun
 
 
 def _with_a_list(fn: Function) -> Function:
-    """`fn`, whose tuple of tensors becomes a list: what the graph calls `Tensor[]` can be appended
+    """Returns `fn` with its tuple of tensors as a list: a `Tensor[]` of a graph can be appended
     to.
     """
     return lambda *args: list(fn(*args))

@@ -1,10 +1,10 @@
 """The methods of strings, and formatting (`torch/csrc/jit/runtime/register_prim_ops.cpp`).
 
-`find`, `count` and their like take an `end` of -1 as the end of the string, which in Python is one
-character less.
+For `find`, `count` and their like, an `end` of -1 is the end of the string, in Python one character
+less.
 
-How the real one differs: a string is bytes there; only ASCII letters have a case, and `len` and
-indices count bytes.
+How the real one differs: a string is a sequence of bytes; only ASCII letters have a case, and `len`
+and indices count bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def method(signature: str, fn: Callable[..., Any]) -> None:
 
 
 def _span(text: str, start: int, end: int) -> tuple[int, int]:
-    """`start` and `end` from the front. They may be negative: -1 as `end` is the end itself."""
+    """`start` and `end` as indices from the front. A negative `start` counts as in Python, but -1
+    as `end` is the end itself.
+    """
     n = len(text)
     start = max(start + n, 0) if start < 0 else start
     end = max(end + n + 1, 0) if end < 0 else min(end, n)
@@ -35,12 +37,12 @@ def _span(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def in_span(search: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of `str` that looks for something between two places."""
+    """Returns `search`, a method of `str` that takes a range of indices, with `_span` applied."""
     return lambda self, substr, start, end: search(self, substr, *_span(self, start, end))
 
 
 def must_find(find: Callable[..., int]) -> Callable[..., int]:
-    """`find` or `rfind`, but it raises RuntimeError when `substr` is not there."""
+    """Returns `find` or `rfind` with a RuntimeError in place of the result -1."""
 
     def index(self: str, substr: str, start: int, end: int) -> int:
         found = find(self, substr, start, end)
@@ -107,7 +109,7 @@ register_operators(
 
 @op("aten::chr(int i) -> str")
 def chr_(i: int) -> str:
-    """Raises RuntimeError unless 0 <= i < 256."""
+    """The character with code `i`. Raises RuntimeError unless 0 <= i < 256."""
     if not 0 <= i <= 255:
         raise RuntimeError(f"chr() arg not in range(0x110000), found {i}")
     return chr(i)
@@ -115,7 +117,7 @@ def chr_(i: int) -> str:
 
 @op("aten::ord(str string) -> int")
 def ord_(string: str) -> int:
-    """Raises RuntimeError unless the string is one character."""
+    """The code of a character. Raises RuntimeError for a string of any other length."""
     if len(string) != 1:
         raise RuntimeError(f"String for ord() must be 1 character, found {len(string)}")
     return ord(string)
@@ -126,7 +128,7 @@ def ord_(string: str) -> int:
     "prim::StringIndex(str string, int index) -> str",
 )
 def getitem(s: str, index: int) -> str:
-    """Raises RuntimeError for an index outside of the string."""
+    """`s[index]`. Raises RuntimeError for an index outside of the string."""
     if not -len(s) <= index < len(s):
         raise RuntimeError("string index out of range")
     return s[index]
@@ -134,7 +136,7 @@ def getitem(s: str, index: int) -> str:
 
 @op("aten::slice.str(str string, int? start=None, int? end=None, int step=1) -> str")
 def slice_(string: str, start: int | None, end: int | None, step: int) -> str:
-    """Raises RuntimeError for a step of 0."""
+    """`string[start:end:step]`. Raises RuntimeError for a step of 0."""
     if step == 0:
         raise RuntimeError("List slice should have non-zero step")
     return string[start:end:step]
@@ -142,10 +144,10 @@ def slice_(string: str, start: int | None, end: int | None, step: int) -> str:
 
 @op("aten::format(str self, ...) -> str")
 def format_(self: str, *values: Any) -> str:
-    """Each `{}` is replaced by the next value; nothing else has a meaning. Raises RuntimeError when
-    there are too few.
+    """The text with each `{}` replaced by the next value; any other braces are text. Surplus values
+    are ignored. Raises RuntimeError if there are too few.
     """
-    parts = self.split("{}")
+    parts = self.split("{}")  # one part more than there are `{}`
     if len(parts) - 1 > len(values):
         raise RuntimeError(f"Too few arguments for format string: {self}")
     return "".join(
@@ -155,11 +157,11 @@ def format_(self: str, *values: Any) -> str:
 
 @op("aten::percentFormat(str self, ...) -> str")
 def percent_format(self: str, *values: Any) -> str:
-    """`self % value`, several values being a tuple. Raises RuntimeError when they don't fit the
-    text.
+    """`self % value`, where several values are a tuple. Raises RuntimeError if their number or
+    types don't fit the specifiers, which are one character: `%d`, not `%3d`.
     """
     given = values[0] if isinstance(values[0], tuple) else (values[0],)
-    text, used, at = "", 0, 0
+    text, used, at = "", 0, 0  # the result so far, values used, where `self` is read next
     while (percent := self.find("%", at)) >= 0:
         if percent == len(self) - 1:
             raise RuntimeError("Incomplete format specifier")
@@ -178,6 +180,7 @@ def percent_format(self: str, *values: Any) -> str:
 
 
 def _formatted(key: str, value: Any) -> str:
+    """The text of a value by the specifier `%key`."""
     is_number = isinstance(value, (int, float, complex)) and not isinstance(value, bool)
     if key in "dieEfF" and not is_number:
         raise RuntimeError(f"%{key} requires a number for formatting, but got {_tag(value)}")
@@ -205,4 +208,5 @@ _TAGS = {
 
 
 def _tag(value: Any) -> str:
+    """The C++ tag of a value's type, for messages."""
     return _TAGS.get(type(value), "Tensor" if hasattr(value, "dtype") else type(value).__name__)

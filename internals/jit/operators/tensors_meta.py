@@ -1,12 +1,12 @@
-"""Questions about tensors, and tensors out of numbers and lists (`register_prim_ops.cpp`,
-`register_special_ops.cpp`).
+"""The operators for properties of tensors, and for tensors made of numbers and lists
+(`torch/csrc/jit/runtime/register_prim_ops.cpp`, `register_special_ops.cpp`).
 
     aten::size(Tensor self) -> int[]            x.shape, x.size()
     prim::dtype(Tensor a) -> int                x.dtype: in the IR a dtype is a number
     aten::tensor(t[] data, ...) -> Tensor       torch.tensor([[1, 2], [3, 4]])
 
-How the real one differs: some of these (`aten::dim`, `aten::size.int`, `aten::numel`) are operators
-of the dispatcher there.
+How the real one differs: `aten::dim`, `aten::size.int`, `aten::numel` and a few more are operators
+of the dispatcher.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ register_operators(
 
 @op("aten::len.Tensor(Tensor t) -> int")
 def len_(t: Any) -> int:
-    """Raises RuntimeError for a tensor without dimensions."""
+    """The size of the first dimension. Raises RuntimeError for a 0-d tensor."""
     if t.dim() == 0:
         raise RuntimeError("len() of a 0-d tensor")
     return int(t.shape[0])
@@ -68,11 +68,11 @@ def len_(t: Any) -> int:
     "aten::broadcast_shapes(int[] a, int[] b) -> int[]",
 )
 def infer_size(a: Sequence[int], b: Sequence[int]) -> list[int]:
-    """What two sizes are broadcast to. Raises RuntimeError when they don't fit."""
+    """The size that two sizes broadcast to. Raises RuntimeError if they do not."""
     return list(broadcast_shapes(a, b))
 
 
-# What else there is to know
+# Dtype, device, gradient
 
 register_operators(
     {
@@ -102,13 +102,13 @@ for layout in ("sparse", "sparse_csr", "mkldnn", "quantized", "nested"):
     # every tensor here is strided
     register_operator(f"prim::is_{layout}(Tensor a) -> bool", lambda a: False)
 
-# Out of Python values
+# Tensors of Python values
 
 
 def tensor(
     data: object, dtype: int | None, device: device | None, requires_grad: bool = False
 ) -> Any:
-    """`torch.tensor`, with the dtype as a number."""
+    """`torch.tensor`, with the dtype as a number of the IR."""
     return construction.tensor(
         data,
         dtype=None if dtype is None else DTYPE[dtype],
@@ -146,7 +146,7 @@ register_operators(
     }
 )
 
-# Moving, and calls whose arguments the dispatcher's own overloads don't take
+# `to`, and calls with arguments that the dispatcher's own overloads do not accept
 
 
 def to(self: Any, device: device | None, dtype: int | None, copy: bool) -> Any:

@@ -1,12 +1,13 @@
 """Moving a node without changing what the program does (`AliasDb::tryMove`,
 `torch/csrc/jit/ir/alias_analysis.cpp`).
 
-To move a node next to another, walk from it towards the other one, collecting what has to come
-along: a node depends on those already collected if it uses what they give (or the other way
-around), if one writes to memory that the other reads, or if both print or draw random numbers. In
-the end everything collected has to go past the goal, which works unless the goal depends on it.
+To move a node next to a target, walk from it towards the target and collect the nodes that must
+move along. A node depends on those collected if one uses an output of the other, if one writes to
+memory that the other reads, or if both print or draw random numbers. In the end all collected nodes
+must go past the target, which is possible unless it depends on them:
 
-How the real one differs: the same.
+    node, a, dep, b, target   →   a, b, target, node, dep       (after the target)
+    node, a, dep, b, target   →   a, b, node, target, dep       (before the target)
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ BEFORE, AFTER = "before", "after"
 
 
 class TopologicalMoves:
-    """Mixed into `AliasDb`."""
+    """The moves of nodes, mixed into `AliasDb`, which knows what each node reads and writes."""
 
     if TYPE_CHECKING:
 
@@ -30,12 +31,13 @@ class TopologicalMoves:
         def ordered_by(self, node: Node) -> frozenset[str]: ...
 
     def moveBeforeTopologicallyValid(self, node: Node, target: Node) -> bool:
-        """Move `node` before `target`, with its dependencies, if that is safe. False, and nothing
-        moved, if it isn't.
+        """Move `node` before `target`, with its dependencies, if that is safe. Otherwise nothing is
+        moved, and the result is False.
         """
         return self._try_move(node, target, BEFORE, dry_run=False)
 
     def moveAfterTopologicallyValid(self, node: Node, target: Node) -> bool:
+        """Move `node` after `target`, as `moveBeforeTopologicallyValid` does before it."""
         return self._try_move(node, target, AFTER, dry_run=False)
 
     def couldMoveBeforeTopologically(self, node: Node, target: Node) -> bool:
@@ -46,7 +48,9 @@ class TopologicalMoves:
         return self._try_move(node, target, AFTER, dry_run=True)
 
     def _try_move(self, node: Node, target: Node, side: str, dry_run: bool) -> bool:
-        """Raises RuntimeError for nodes of different blocks."""
+        """Move `node` to that side of `target` if it is safe, and unless it is a dry run. Returns
+        whether it is safe. Raises RuntimeError for nodes of different blocks.
+        """
         if node.owningBlock() is not target.owningBlock():
             raise RuntimeError(f"{node.kind()} and {target.kind()} are in different blocks")
         if node is target:
@@ -58,7 +62,8 @@ class TopologicalMoves:
             if dragged.depends_on(current):
                 dragged.add(current)
             current = current.next() if forward else current.prev()
-        # `node` stays on its side of the target while what depends on it goes to the other:
+        # Forward and before (or backward and after): `node` stays on its side of the target, and
+        # only the nodes that depend on it go past it:
         #     node, deps, target  →  node, target, deps
         split = (side == BEFORE) == forward
         others = dragged.nodes[1:]
@@ -70,6 +75,7 @@ class TopologicalMoves:
             return True
         _move(node, target, side)
         other_side = AFTER if side == BEFORE else BEFORE
+        # The others follow in their order: past the target if split, else next to the node.
         at, where = (target, other_side) if split else (node, AFTER if forward else BEFORE)
         for n in others:
             _move(n, at, where)
@@ -78,7 +84,9 @@ class TopologicalMoves:
 
 
 class _WorkingSet:
-    """The nodes to be moved together, in the order in which the walk met them."""
+    """The nodes to be moved together, in the order of the walk, with all that they read and write.
+    `forward`: the walk goes from earlier to later nodes.
+    """
 
     def __init__(self, db: TopologicalMoves, node: Node | None, forward: bool) -> None:
         self.db, self.forward = db, forward
@@ -103,13 +111,14 @@ class _WorkingSet:
         self.ordered_by |= self.db.ordered_by(node)
 
     def depends_on(self, node: Node) -> bool:
-        """Whether the order of the set and `node` matters."""
+        """Whether `node` must keep its order with the nodes of the set."""
         if not self.nodes:
             return False
         if not self.ordered_by.isdisjoint(self.db.ordered_by(node)):
             return True
         if any(_uses(node, n) if self.forward else _uses(n, node) for n in self.nodes):
             return True
+        # Two reads may change places; a write may not change places with a read or another write.
         writes = self.db.writes(node)
         return not (self.reads | self.writes).isdisjoint(writes) or not self.writes.isdisjoint(
             self.db.reads(node)
@@ -117,7 +126,7 @@ class _WorkingSet:
 
 
 def _uses(user: Node, maker: Node) -> bool:
-    """Whether `user`, or a node inside it, takes an output of `maker`; both are in one block."""
+    """Whether `user`, or a node inside it, uses an output of `maker`; both are in one block."""
     block = user.owningBlock()
     for value in maker.outputs():
         for use in value.uses():

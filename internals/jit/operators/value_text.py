@@ -1,11 +1,11 @@
-"""A run-time value as C++ prints it: what `str(x)`, f-strings and `print` of TorchScript give
+"""The text of a run-time value as C++ prints it, for `str(x)`, f-strings and `print` of TorchScript
 (`aten/src/ATen/core/ivalue.cpp`).
 
-Not quite Python's text: floats have 17 digits and no zero after the point (`1.`,
-`0.10000000000000001`), strings in lists have no quotes, tensors are in columns with their type
-below.
+It is not quite Python's text: floats have 17 digits and no zero after the point (`1.`,
+`0.10000000000000001`), strings in lists have no quotes, and below the columns of a tensor comes its
+type.
 
-How the real one differs: it also knows streams, storages, futures and objects of script classes.
+How the real one differs: it also prints streams, storages, futures and objects of script classes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Questions about memory that several passes ask (`AliasDb::safeToChangeAliasingRelationship`,
-`alias_analysis.cpp`).
+"""Questions about memory that several passes ask: is it written to, can the caller reach it, may
+two values become one (`AliasDb::safeToChangeAliasingRelationship`, `alias_analysis.cpp`)?
 
 How the real one differs: they are methods of its AliasDb.
 """
@@ -18,8 +18,8 @@ def is_written(aliases: AliasDb, values: Sequence[Value]) -> bool:
 
 
 def escapes(aliases: AliasDb, values: Sequence[Value]) -> bool:
-    """Whether the caller may hold memory of one of `values`: it gave it, gets it, or it came from a
-    place nobody can follow.
+    """Whether the caller may have the memory of one of `values`: it is an input or an output of the
+    graph, is contained in one, or is a wildcard.
     """
     graph = values[0].node().owningGraph() if values else None
     if graph is None:
@@ -32,10 +32,10 @@ def escapes(aliases: AliasDb, values: Sequence[Value]) -> bool:
 
 
 def safe_to_merge(aliases: AliasDb, a: Sequence[Value], b: Sequence[Value]) -> bool:
-    """Whether the program stays the same when `a` and `b`, until now different objects of equal
-    value, become one.
+    """Whether `a` and `b`, different objects of equal value, may become one object.
 
-    Not if something writes to either, nor if the caller could see that both are one.
+    They may not if either is written to, since the write would be seen in the other as well; nor if
+    the caller can reach both, and write to one.
     """
     if is_written(aliases, a) or is_written(aliases, b):
         return False

@@ -1,23 +1,23 @@
-"""Which parts of a graph get a backward of their own
+"""Groups of nodes that get a backward of their own
 (`torch/csrc/jit/passes/create_autodiff_subgraphs.cpp` and `inline_autodiff_subgraphs.cpp`).
 
-Every operator can be differentiated: autograd does, one node of its graph for each call. But where
-the derivatives are known symbolically (`symbolic_gradients.py`), a whole run of operators can be
-put into one `prim::DifferentiableGraph`, with one node of autograd's graph for all of it, and a
-backward that is itself an optimised graph.
+Autograd differentiates every operator, with one node of its graph for each call. But where the
+derivatives are known symbolically (`symbolic_gradients.py`), many operators can be put into one
+`prim::DifferentiableGraph`, with one node of autograd's graph for all of them, and a backward that
+is itself an optimised graph.
 
-- `create_autodiff_subgraphs`, from the last node to the first: a differentiable node begins a
-  group, which swallows the differentiable producers of its inputs, the latest first, wherever order
-  allows. Again, until nothing changes. Groups in which common subexpressions have left fewer than 2
-  nodes go back.
+- `create_autodiff_subgraphs` walks from the last node to the first: a differentiable node begins a
+  group, which takes in the differentiable producers of its inputs, the latest first, where the
+  order of effects allows it. It repeats this until nothing changes. A group that is left with fewer
+  than 2 nodes when its common subexpressions are merged is dissolved.
 - `differentiate_subgraphs` gives each group its `ReverseSubgraph`.
-- `inline_autodiff_subgraphs`: groups that have stayed smaller than 5 nodes after that are not worth
-  a node of their own, and go back as well, unless something was fused in them that autograd does
-  not know.
+- `inline_autodiff_subgraphs` dissolves the groups that are smaller than 5 nodes after that: they
+  are not worth a node of their own. A group with fused nodes stays, as autograd cannot
+  differentiate those.
 
-How the real one differs: 1.0.1 took in what somebody writes to as well; here that stays outside,
-because a group hands on its inputs without their history. Today whether a gradient is required is
-seen while profiling, and what requires none stays outside.
+How the real one differs: 1.0.1 also took in nodes whose memory is written to; here they stay
+outside, because a group passes on its inputs without their history. Today it is profiled whether a
+gradient is required, and nodes that require none stay outside.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from internals.jit.passes.subgraph_utils import (
 from internals.jit.passes.symbolic_gradients import is_differentiable
 
 GROUP = "prim::DifferentiableGraph"
-CREATE_THRESHOLD = 2
+CREATE_THRESHOLD = 2  # nodes; the two thresholds are PyTorch's
 INLINE_THRESHOLD = 5
 
 
@@ -50,7 +50,7 @@ def create_autodiff_subgraphs(graph: Graph) -> bool:
     `CREATE_THRESHOLD` nodes.
     """
     changed = not changes_grad_mode(graph) and _slice(graph.block(), Reorder(graph))
-    return changed and (cse(graph) or changed)
+    return changed and (cse(graph) or changed)  # cse runs for its effect
 
 
 @graph_pass("differentiate the groups")
@@ -73,13 +73,14 @@ def pack_gradient(gradient: Gradient, node: Node) -> None:
 
 
 def unpack_gradient(node: Node) -> Gradient:
-    """What `pack_gradient` wrote."""
+    """The gradient that `pack_gradient` wrote into a group node."""
     positions = {name: node.ints(name) for name in POSITIONS}
     return Gradient(
         node.g("Subgraph"), node.g("ReverseSubgraph"), node.i("f_real_outputs"), **positions
     )
 
 
+# The fields of `Gradient` that are lists of positions, stored as attributes of their names.
 POSITIONS = (
     "df_input_vjps",
     "df_input_captured_inputs",
@@ -106,13 +107,14 @@ def inline_autodiff_subgraphs(graph: Graph) -> bool:
 
 
 def autograd_knows(node: Node) -> bool:
-    """Whether autograd records this node when it runs: every operator, but no fused group."""
+    """Whether autograd records this node when it runs: true of operators, false of fused groups."""
     if not node.kind().startswith(("aten::", "prim::")) or node.kind() == "prim::FusionGroup":
         return False
     return all(autograd_knows(n) for b in node.blocks() for n in b.nodes())
 
 
 def _slice(block: Block, reorder: Reorder) -> bool:
+    """Make the groups of a block and of the blocks inside. True if there were any."""
     changed = False
     while _scan(block, reorder):
         changed = True
@@ -129,8 +131,8 @@ def _slice(block: Block, reorder: Reorder) -> bool:
 
 
 def _scan(block: Block, reorder: Reorder) -> bool:
-    """One walk from the last node to the first. True if one has swallowed another: then nodes have
-    moved.
+    """One walk from the last node to the first. True if a group has taken in a node: then nodes
+    have moved, and another walk may find more.
     """
     changed, node = False, block.return_node().prev()
     while node is not block.param_node():
@@ -148,8 +150,8 @@ def _scan(block: Block, reorder: Reorder) -> bool:
 
 
 def _move_producer(node: Node, block: Block, reorder: Reorder) -> Node | None:
-    """The latest producer of an input that can be taken into one group with `node`, moved to stand
-    before it.
+    """The latest producer of an input that can be in one group with `node`; it is moved to just
+    before it. None if there is no such producer.
     """
     for v in reverse_topological(node.inputs(), block):
         producer = v.node()
@@ -159,6 +161,7 @@ def _move_producer(node: Node, block: Block, reorder: Reorder) -> Node | None:
 
 
 def _belongs(node: Node, reorder: Reorder) -> bool:
+    """Whether the node may be part of a group: differentiable, and its memory not written to."""
     if node.kind() == GROUP:
         return True
     return (
@@ -169,7 +172,9 @@ def _belongs(node: Node, reorder: Reorder) -> bool:
 
 
 def _forget_requires_grad(graph: Graph) -> None:
-    """Inside a group nothing required a gradient; outside it may."""
+    """Erase "requires no gradient" from the types. It was true in the group, whose inputs were
+    detached; back in the graph the values may require one.
+    """
     for v in (v for n in graph.nodes() for v in n.outputs()):
         t = v.type()
         if t.kind() == "TensorType" and t.requires_grad() is False:  # type: ignore[attr-defined]

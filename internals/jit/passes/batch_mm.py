@@ -1,10 +1,10 @@
-"""Several matrix products as one (`torch/csrc/jit/passes/batch_mm.cpp`).
+"""Batching of matrix products: several become one (`torch/csrc/jit/passes/batch_mm.cpp`).
 
 Small matrix products cost more in calls than in arithmetic, and the backward of a recurrent network
 is full of them. Two patterns:
 
-1. *Trees*. A sum of at least 4 products is the product of what stands side by side and what stands
-   below each other:
+1. *Trees*. A sum of at least 4 products is one product, of the left sides next to each other and
+   the right sides below each other:
 
        L1 @ R1 + L2 @ R2 + ... = [L1 L2 ...] @ [R1]
                                                [R2]   prim::MMTreeReduce(L1, L2, ..., R1, R2, ...)
@@ -17,12 +17,12 @@ is full of them. Two patterns:
 
        A @ B1, A @ B2, ... = A @ [B1 B2 ...], cut up   prim::MMBatchSide[side=0](A, B1, B2, ...)
 
-Whether the shapes fit, and whether it is worth it, is seen when it runs
+Whether the shapes fit, and whether the batch is faster, is decided at run time
 (`internals/jit/runtime/batched_mm.py`).
 
 How the real one differs: 1.0.1 skipped the pass for any graph that writes to a tensor; here, as
-today, only what somebody writes to is left alone. An `add` whose alpha is not 1 is no plain sum and
-ends a tree; PyTorch overlooks that.
+today, only products whose memory is written to are left alone. An `add` whose alpha is not 1 is not
+a plain sum and ends a tree; PyTorch overlooks that.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from internals.jit.passes.peephole import peephole
 from internals.jit.passes.registry import graph_pass
 from internals.jit.passes.subgraph_utils import Reorder
 
-MIN_LEAVES = 4
+MIN_LEAVES = 4  # products in a tree; both minimums are PyTorch's
 MIN_PRODUCTS = 8
 LEFT, RIGHT = 0, 1
 
@@ -59,8 +59,8 @@ def batch_mm(graph: Graph) -> bool:
 
 @dataclass
 class Tree:
-    """A node that adds up `leaves` products. A tree that has become part of a larger one is no
-    `root`.
+    """The sum of `leaves` products, which `node` computes. It is no longer a `root` when it has
+    become part of a larger tree.
     """
 
     node: Node
@@ -86,10 +86,12 @@ def reduce_trees(block: Block, reorder: Reorder) -> bool:
 
 
 def _tree_of(node: Node, trees: dict[Node, Tree]) -> Tree | None:
+    """The tree that ends in `node`: a product, a transposed product, or the sum of two trees."""
     key = overload_of(node)
     if key == "aten::mm":
         return Tree(node)
     below = [trees.get(v.node()) for v in node.inputs()[:2]]
+    # A transposed product is a leaf, in place of the product itself.
     if key == "aten::t" and below[0] is not None and below[0].node.kind() == "aten::mm":
         if len(node.input().uses()) > 1:
             return None
@@ -100,20 +102,21 @@ def _tree_of(node: Node, trees: dict[Node, Tree]) -> Tree | None:
     left, right = below
     if left is None or right is None or left is right or not (left.root and right.root):
         return None
-    if any(len(v.uses()) > 1 for v in node.inputs()[:2]):
+    if any(len(v.uses()) > 1 for v in node.inputs()[:2]):  # its value is needed by itself, too
         return None
     left.root = right.root = False
     return Tree(node, left.leaves + right.leaves)
 
 
 def _reduce(root: Node) -> None:
+    """Collect the products below `root`, and compute them by one `prim::MMTreeReduce`."""
     graph, waiting, products = root.owningGraph(), [root], []
     while waiting:
         node = waiting.pop()
         if node.kind() == "aten::mm":
             products.append((node.inputsAt(0), node.inputsAt(1)))
         elif node.kind() == "aten::t":
-            a, b = node.input().node().inputs()
+            a, b = node.input().node().inputs()  # (a @ b)ᵀ = bᵀ @ aᵀ
             with graph.insert_point_guard(node):
                 products.append((graph.insert("aten::t", [b]), graph.insert("aten::t", [a])))
         else:
@@ -128,7 +131,7 @@ def batch_sides(block: Block, reorder: Reorder) -> bool:
     """Replace products that share a side by `prim::MMBatchSide`."""
     changed, considered = False, set()
     for node in list(block.nodes()):
-        if node._block is None:
+        if node._block is None:  # destroyed as part of an earlier batch
             continue
         if node.kind() == "aten::mm" and not reorder.has_writers(node):
             for v in node.inputs():
@@ -145,8 +148,8 @@ def batch_sides(block: Block, reorder: Reorder) -> bool:
 
 
 def _products_with(v: Value, block: Block, side: int, reorder: Reorder) -> list[Node]:
-    """The products of the block that have `v` on this side and something else on the other, in
-    order.
+    """The products of the block that have `v` on this side and another value on the other, in
+    the order they run.
     """
     found = [
         use.user
@@ -159,7 +162,7 @@ def _products_with(v: Value, block: Block, side: int, reorder: Reorder) -> list[
 
 
 def _independent(products: list[Node], reorder: Reorder) -> list[Node]:
-    """Without those that need the result of an earlier one."""
+    """The products without those that depend on an earlier one."""
     kept: list[Node] = []
     for node in products:
         if all(reorder.could_move_before(node, earlier) for earlier in kept):
@@ -168,8 +171,9 @@ def _independent(products: list[Node], reorder: Reorder) -> list[Node]:
 
 
 def _batch(products: list[Node], side: int, reorder: Reorder) -> None:
-    """Move the products together, at the place of the last one, and replace them."""
+    """Move the products together, to the position of the last one, and replace them."""
     place = products[-1]
+    # From the last to the first, each is moved to just before the one after it.
     for node in reversed(products[:-1]):
         if not reorder.move_before(node, place):
             return

@@ -1,9 +1,10 @@
-"""Values numbered in order (`torch/csrc/jit/passes/canonicalize.cpp`).
+"""Canonical numbers: the values of a graph are numbered in order
+(`torch/csrc/jit/passes/canonicalize.cpp`).
 
-A value keeps the number it was made with, and numbers of values that are gone are not used again;
-so two graphs that do the same rarely print the same. After this pass numbers run from 0 in the
-order of the text, and texts can be compared: the trace checker does that with two traces of one
-function.
+A value keeps the number it was made with, and the numbers of removed values are not used again; so
+two graphs that compute the same rarely print the same. After this pass the numbers run from 0 in
+the order of the text, and texts can be compared: the trace checker compares two traces of one
+function in this way.
 
 How the real one differs: it returns a new graph; here the graph itself is renumbered, and
 `canonicalized` makes a copy.
@@ -17,8 +18,8 @@ from internals.jit.passes.registry import graph_pass
 
 @graph_pass("values renumbered")
 def canonicalize(graph: Graph) -> bool:
-    """Number the values of the graph in order: inputs, then the outputs of each node before what is
-    inside its blocks.
+    """Number the values of the graph in order: inputs, then for each node its outputs before the
+    values in its blocks. True if any number has changed.
     """
     graph._uniques = 0
     changed = False
@@ -29,7 +30,7 @@ def canonicalize(graph: Graph) -> bool:
 
 
 def canonicalized(graph: Graph, keep_unique_names: bool = True) -> Graph:
-    """A copy with values numbered in order; without names of values if `keep_unique_names` is
+    """A copy with its values numbered in order, and without their names if `keep_unique_names` is
     False.
     """
     new = graph.copy()

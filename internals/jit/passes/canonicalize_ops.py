@@ -1,4 +1,4 @@
-"""Operators in the form that later passes expect
+"""Canonical operators: calls are rewritten to the form that later passes expect
 (`torch/csrc/jit/passes/canonicalize_graph_fuser_ops.cpp`).
 
 | node                                                            | becomes                        |
@@ -8,16 +8,16 @@
 | `chunk(x, n, dim)`, unpacked at once into n values              | `prim::ConstantChunk[chunks=n, |
 |                                                                 | dim=dim](x)`                   |
 
-The first lets autodiff and the fuser see the addition, the second is what traces are full of (`x +
-1` is traced as adding the tensor 1), the third gives each piece a name, without a list between.
-Ends with dead code elimination.
+The first shows the addition to autodiff and the fuser. The second is frequent in traces, where `x +
+1` adds the tensor 1. The third makes each chunk a value, without a list in between. The pass ends
+with dead code elimination.
 
-A tensor without dimensions and a number don't always promote alike: for an int x of no dimension, a
-tensor 1 of int64 gives int64, the number 1 leaves x as it is. Unless the types exclude that, or the
-tensor is one that the tracer made of a number, the node is left alone.
+A 0-d tensor and a number don't always promote alike: added to a 0-d tensor x of int32, a tensor 1
+of int64 gives int64, the number 1 gives int32. Unless the types exclude that, or the tracer made
+the tensor of a number, the node is left alone.
 
-How the real one differs: it does not look at the dtypes. Today it leaves addmm alone
-(`decompose_ops.cpp` does that when asked).
+How the real one differs: it ignores the dtypes. Today it leaves addmm alone (`decompose_ops.cpp`
+splits it on request).
 """
 
 from __future__ import annotations
@@ -39,12 +39,15 @@ WITH_A_TENSOR = (
 
 @graph_pass("operators in one form")
 def canonicalize_ops(graph: Graph) -> bool:
-    """Split addmm, write numbers as numbers, and give the pieces of a chunk their names."""
+    """Split addmm, replace constant 0-d tensors by numbers, and make the chunks of a tensor
+    values.
+    """
     changed = _canonicalize(graph.block())
     return dce(graph) or changed
 
 
 def _canonicalize(block: Block) -> bool:
+    """Rewrite the nodes of a block and of the blocks inside. True if there were any."""
     changed = False
     for node in all_nodes(block, inner_first=True):
         if node.kind() == "aten::addmm":
@@ -57,6 +60,7 @@ def _canonicalize(block: Block) -> bool:
 
 
 def _split_addmm(node: Node) -> bool:
+    """addmm(m, a, b), with m (rows, columns) or broadcast to it, a (rows, k), b (k, columns)."""
     if node.inputsSize() != 5 or constant(node.input(3)) != 1 or constant(node.input(4)) != 1:
         return False
     m, a, b = node.inputs()[:3]
@@ -71,6 +75,7 @@ def _split_addmm(node: Node) -> bool:
 
 
 def _tensor_to_number(node: Node) -> bool:
+    """Replace the second operand, if it is a constant 0-d tensor, by its number."""
     x, other = node.inputs()[:2]
     value = constant(other)
     if not isinstance(value, TensorImpl) or value.dim() != 0:
@@ -89,8 +94,11 @@ def _tensor_to_number(node: Node) -> bool:
 
 
 def _promotes_like_its_number(x: Value, other: DType) -> bool:
-    """Whether x and a tensor of no dimension of dtype `other` give the dtype that x and a Python
-    number give.
+    """Whether x and a 0-d tensor of dtype `other` give the same dtype as x and a Python number.
+
+    They do if x has that dtype, or one of a higher category (bool < int < float < complex). And if
+    x has dimensions, a 0-d tensor counts only by its category, like a number; then a tensor of the
+    default dtype of its category, or of the category of x, is as good as its number.
     """
     type = x.type()
     if not isinstance(type, TensorType):
@@ -105,6 +113,7 @@ def _promotes_like_its_number(x: Value, other: DType) -> bool:
 
 
 def _name_chunks(node: Node) -> bool:
+    """Replace `chunk` and the `prim::ListUnpack` of its list by one `prim::ConstantChunk`."""
     if node.inputsSize() != 3:
         return False
     chunks, dim = constant(node.input(1)), constant(node.input(2))
@@ -112,6 +121,7 @@ def _name_chunks(node: Node) -> bool:
     if not isinstance(chunks, int) or not isinstance(dim, int) or len(uses) != 1:
         return False
     unpack = uses[0].user
+    # chunk may return fewer than it was asked for, so the numbers must agree
     if unpack.kind() != "prim::ListUnpack" or unpack.outputsSize() != chunks:
         return False
     graph = node.owningGraph()

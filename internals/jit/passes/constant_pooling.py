@@ -1,10 +1,10 @@
 """Constant pooling: every constant once, at the top of the graph
 (`torch/csrc/jit/passes/constant_pooling.cpp`).
 
-Constants are written where the source has them, often in a loop and often the same one again. This
-pass walks the graph in order and moves each constant before the first node; one that was met
-already is replaced by the earlier. Each is put in front of the one before it, which is why the
-constants of an executed graph stand in reverse order.
+Constants are written where the source has them, often in a loop, and often several times. This pass
+walks the graph in order and moves each constant before the first node; one that equals an earlier
+constant is replaced by it. Each is put before the previous one, so the constants of an executed
+graph are in reverse order.
 
 | guard                                                | why                                       |
 |------------------------------------------------------|-------------------------------------------|
@@ -55,8 +55,8 @@ def _pool(block: Block, known: dict[Hashable, Node], aliases: AliasDb) -> bool:
 
 
 def _same_object(a: Node, b: Node) -> bool:
-    """Whether both hold one and the same tensor, as copies of a node do: then merging them makes
-    nothing one that was two.
+    """Whether both hold the same tensor object, as copies of a node do: then merging them does not
+    change which tensors share memory.
     """
     return all(n.hasAttribute("value") and n.kindOf("value") == "t" for n in (a, b)) and a.t(
         "value"

@@ -1,29 +1,29 @@
-"""Constant propagation: what can be computed now is
+"""Constant propagation: nodes with constant inputs are computed in advance
 (`torch/csrc/jit/passes/constant_propagation.cpp`).
 
 | node                                                      | becomes                              |
 |-----------------------------------------------------------|--------------------------------------|
-| an operator, a list or a tuple whose inputs are constants | the constant it gives when it is run |
+| an operator, a list or a tuple whose inputs are constants | its result, a constant               |
 | an If with a constant condition                           | the nodes of the arm it takes        |
-| an output of an If for which both arms give the same      | that value, or that constant         |
-| a Loop that never runs (0 trips, or condition False)      | nothing: what goes in comes out      |
-| a value that a Loop carries unchanged                     | the value that goes in               |
+| an output of an If that is equal in both arms             | that value, or that constant         |
+| a Loop that never runs (0 trips, or condition False)      | its initial values                   |
+| a value that a Loop carries unchanged                     | its initial value                    |
 
-If anything was done, dead code elimination removes what is left over. An operator is *not* run when
+If anything has changed, dead code elimination follows. An operator is *not* run if
 
 | guard                                                  | why                                     |
 |--------------------------------------------------------|-----------------------------------------|
-| it has side effects, is random, or memory is written   | it does not give the same every time    |
-| it raises an error                                     | the error belongs to the moment it      |
+| it has side effects, is random, or memory is written   | its result is not the same every time   |
+| it raises an error                                     | the error must be raised when the node  |
 |                                                        | runs, if it ever does                   |
-| its result is a tensor or list that the caller may get | every call gives a new one, for the     |
-|                                                        | caller to write to                      |
+| its result is a tensor or list that the caller may get | every call must return a new one, which |
+|                                                        | the caller may write to                 |
 | its result requires grad, or is an object              | a constant has no history, and must be  |
 |                                                        | printable                               |
 | it is much work, or its result large                   | see `folding_limits.py`                 |
 
-How the real one differs: it folds results that the caller gets, too. There, `return torch.zeros(2)`
-gives the same tensor every time, with whatever the last caller wrote into it. And it sets no limit
+How the real one differs: it also folds results that the caller gets. There, `return torch.zeros(2)`
+returns the same tensor every time, with all that the last caller wrote to it. And it sets no limit
 on the size.
 """
 
@@ -51,7 +51,7 @@ NEVER_RUN = (
 
 @graph_pass("constants computed now")
 def constant_propagation(graph: Graph) -> bool:
-    """Run what depends on constants only, and take the branches they decide."""
+    """Compute the nodes that depend on constants only, and decide Ifs and Loops by them."""
     changed = _Propagator(AliasDb(graph)).block(graph.block())
     if changed:
         dce(graph)
@@ -59,8 +59,10 @@ def constant_propagation(graph: Graph) -> bool:
 
 
 class _Propagator:
+    """The pass over one graph. Each method returns whether it has changed something."""
+
     def __init__(self, aliases: AliasDb) -> None:
-        self.aliases, self.left = aliases, TOTAL
+        self.aliases, self.left = aliases, TOTAL  # bytes that results may still take
 
     def block(self, block: Block) -> bool:
         changed = False
@@ -79,7 +81,9 @@ class _Propagator:
         return self.fold(node) or changed
 
     def fold(self, node: Node) -> bool:
-        """Run a node whose inputs are constants and put the results in its place."""
+        """Run a node whose inputs are constants, and replace it by its results. True if that was
+        possible.
+        """
         if not self.can_run(node):
             return False
         inputs = [constant_of(v) for v in node.inputs()]
@@ -96,6 +100,7 @@ class _Propagator:
         graph = node.owningGraph()
         with graph.insert_point_guard(node):
             for old, value in zip(node.outputs(), results, strict=True):
+                # The type of None or an empty list cannot be seen from the value.
                 new = graph.insertConstant(
                     value, old.type() if value is None or isinstance(value, (list, tuple)) else None
                 )
@@ -105,6 +110,7 @@ class _Propagator:
         return True
 
     def can_run(self, node: Node) -> bool:
+        """Whether the node's result is the same constant whenever it runs."""
         if (
             node.kind() in NEVER_RUN
             or node.blocks()
@@ -118,6 +124,7 @@ class _Propagator:
         return not is_written(self.aliases, values) and not escapes(self.aliases, node.outputs())
 
     def conditional(self, node: Node) -> bool:
+        """Replace an If by the arm that a constant condition takes, or simplify its outputs."""
         condition = node.input()
         if condition.isConstant():
             taken = node.blocks()[0 if constant_of(condition) else 1]
@@ -128,9 +135,11 @@ class _Propagator:
         return self.same_in_both_arms(node) or any(changed)
 
     def same_in_both_arms(self, node: Node) -> bool:
+        """Erase the outputs of an If that have the same value, or equal constants, in both arms."""
         changed = False
         arms = node.blocks()
         graph = node.owningGraph()
+        # from the last output, as erasing one changes the numbers of those after it
         for i in range(node.outputsSize() - 1, -1, -1):
             yes, no, output = arms[0].outputs()[i], arms[1].outputs()[i], node.outputsAt(i)
             if yes is not no:
@@ -144,6 +153,7 @@ class _Propagator:
         return changed
 
     def loop(self, node: Node) -> bool:
+        """Replace a Loop that never runs by its initial values; erase values carried unchanged."""
         trips, condition = node.input(0), node.input(1)
         if (trips.isConstant() and constant_of(trips) <= 0) or (
             condition.isConstant() and not constant_of(condition)
@@ -155,6 +165,8 @@ class _Propagator:
         body = node.blocks()[0]
         changed = self.block(body)
         for i in range(node.outputsSize() - 1, -1, -1):
+            # Inputs of the Loop: trip count, condition, carried values; of the body: the index,
+            # carried values; outputs of the body: the next condition, carried values.
             given, carried = node.input(i + 2), body.inputs()[i + 1]
             if body.outputs()[i + 1] is not carried and body.outputs()[i + 1] is not given:
                 continue
@@ -166,7 +178,7 @@ class _Propagator:
 
 
 def _evaluate(node: Node, inputs: list[Any]) -> tuple[Any, ...]:
-    """What a node with constant inputs gives, one value for each output."""
+    """The results of a node for constant inputs, one for each output."""
     from internals.jit.runtime.node_functions import function_of
 
     with no_grad(), moderately():

@@ -1,8 +1,8 @@
-"""Rewriting nodes with blocks: shared by the passes that take an If, a Loop or a GradOf apart
+"""Rewriting of nodes with blocks, shared by the passes that dissolve an If, a Loop or a GradOf
 (`inlineIf` of `torch/csrc/jit/passes/constant_propagation.cpp`, `inlineBody` of
 `loop_unrolling.cpp`).
 
-How the real one differs: `inlineBody` and the like are private to each pass there.
+How the real one differs: each pass has such functions of its own.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from internals.jit.ir import Block, Node
 
 
 def splice(block: Block, node: Node) -> None:
-    """Move the nodes of one of its blocks in front of `node`, give its outputs' users what the
-    block returns, and destroy it.
+    """Replace `node` by the nodes of `block`, one of its blocks: they are moved in front of it, and
+    its outputs are replaced by those of the block.
     """
     for inner in block.nodes():
         inner.moveBefore(node)
@@ -22,17 +22,17 @@ def splice(block: Block, node: Node) -> None:
 
 
 def erase_if_output(node: Node, i: int) -> None:
-    """Take output `i`, which nobody uses, from an If (or GradOf) and from its blocks."""
+    """Erase the unused output `i` of an If (or GradOf), and that of its blocks."""
     node.eraseOutput(i)
     for b in node.blocks():
         b.eraseOutput(i)
 
 
 def erase_carried(loop: Node, i: int, body_input: bool = True) -> None:
-    """Take the value number `i` that a Loop carries out of it; neither its output nor the body's
-    input may be used any more.
+    """Erase the carried value number `i` of a Loop; neither the output of the Loop nor the input of
+    its body may be in use any more.
 
-    body_input=False leaves the body's input, for a caller who has yet to remove its last users.
+    `body_input=False` keeps the body's input, for a caller that has yet to remove its last users.
     """
     body = loop.blocks()[0]
     loop.eraseOutput(i)

@@ -1,19 +1,19 @@
-"""Common subexpression elimination: computed once is enough
+"""Common subexpression elimination: equal expressions are computed once
 (`torch/csrc/jit/passes/common_subexpression_elimination.cpp`).
 
-One walk in order. A node that equals one met before, in this block or in one around it
-(`node_equality.py`: same kind, same inputs, same attributes), is replaced by that one. What was met
-inside a block is forgotten at its end, since it may not have run.
+The pass walks the graph once, in order. A node that equals an earlier one, in this block or in one
+around it (`node_equality.py`: same kind, same inputs, same attributes), is replaced by that one. A
+node in a block does not count after the block's end, since it may not have run.
 
 | left alone                                      | why                                            |
 |-------------------------------------------------|------------------------------------------------|
-| print, raise, calls, other side effects         | twice is not once                              |
+| print, raise, calls, other side effects         | a print twice is not a print once              |
 | random operators                                | they give another result every time            |
 | nodes whose inputs or outputs may be written to | between the two, `x + 1` may have become       |
 |                                                 | something else                                 |
 | two results that can both reach the caller      | they would turn from two tensors into one      |
 
-How the real one differs: nothing in the rules; 1.0.1 lacked the last one.
+How the real one differs: 1.0.1 lacked the last rule.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ Seen = dict[Hashable, "Node"]
 
 @graph_pass("common subexpressions")
 def cse(graph: Graph) -> bool:
-    """Replace every node that computes again what an earlier one has computed."""
+    """Replace every node that computes the same as an earlier one by that one."""
     return not changes_grad_mode(graph) and _eliminate(graph.block(), {}, AliasDb(graph))
 
 
 def _eliminate(block: Block, outside: Seen, aliases: AliasDb) -> bool:
     changed = False
-    seen = dict(outside)
+    seen = dict(outside)  # a copy: what this block computes is not known outside of it
     for node in block.nodes():
         for b in node.blocks():
             changed |= _eliminate(b, seen, aliases)
@@ -54,7 +54,7 @@ def _eliminate(block: Block, outside: Seen, aliases: AliasDb) -> bool:
 
 
 def _repeatable(node: Node, aliases: AliasDb) -> bool:
-    """Whether computing it a second time gives the same and is not noticed."""
+    """Whether a second computation has the same result, and omitting it cannot be observed."""
     if node.hasSideEffects() or node.isNondeterministic():
         return False
     return not is_written(aliases, node.inputs() + node.outputs())

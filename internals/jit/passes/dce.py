@@ -1,27 +1,27 @@
-"""Dead code elimination: what nobody needs is removed
+"""Dead code elimination: nodes that nothing observable depends on are removed
 (`torch/csrc/jit/passes/dead_code_elimination.cpp`).
 
-Mark and sweep, as a garbage collector does it. A node is live when it
+The pass marks and sweeps, like a garbage collector. A node is live if it
 
 | rule                                              | why                                          |
 |---------------------------------------------------|----------------------------------------------|
 | defines an output of the graph                    | the caller gets it                           |
-| defines an input of a live node                   | that one needs it                            |
-| has side effects: print, raise, call, setattr     | somebody sees it                             |
-| may write to memory of a graph input, or anywhere | the caller sees it                           |
+| defines an input of a live node                   | that node reads it                           |
+| has side effects: print, raise, call, setattr     | they are seen outside of the graph           |
+| may write to memory of a graph input, or anywhere | the caller sees the write                    |
 | may write to memory of a live value               | `y = x[0]; y.add_(1)`: without it, x would   |
-|                                                   | be another value                             |
-| contains a live node in one of its blocks         | the inner one runs only if the outer one     |
+|                                                   | have another value                           |
+| contains a live node in one of its blocks         | the inner node runs only if the outer one    |
 |                                                   | does                                         |
 
-An output of an If is live by itself: if nobody uses it, it is taken away together with what both
-arms return for it. So is a value carried through a Loop. What the body returns for it is live only
-if it is read after the loop or in the next round, and the next round may be what reads another
+Each output of an If is live or dead by itself: a dead one is erased, together with the outputs of
+both arms for it. So is a value that a Loop carries. The output of the body for it is live only if
+it is read after the loop or in the next turn, and the next turn may read it to compute another
 carried value; so a Loop is marked again until nothing changes.
 
-How the real one differs: the same marking, but its sweep keeps a carried value whose only reader is
-its own update (`for i in range(n): a = a + 1` with a unused afterwards), which here goes. It can
-also be run without alias information, and then keeps every operator that writes.
+How the real one differs: its sweep keeps a carried value whose only reader is its own update
+(`for i in range(n): a = a + 1` with a unused afterwards), which is removed here. It can also run
+without alias information, and then keeps every operator that writes.
 """
 
 from __future__ import annotations
@@ -44,17 +44,19 @@ def dce(graph: Graph) -> bool:
 
 
 class _Eliminator:
+    """Mark and sweep of one graph: `marked` are the live nodes, `live` the live values."""
+
     def __init__(self, aliases: AliasDb) -> None:
         self.aliases = aliases
         self.marked: set[Node] = set()
         self.live: set[Value] = set()
-        self.live_memory: set[Element] = set()  # what they, and what is inside them, may be
+        self.live_memory: set[Element] = set()  # locations of live values and of their elements
 
     # Mark
 
     def mark_block(self, block: Block) -> bool:
-        """Mark what is live in a block, from its end to its start. True if anything new was
-        marked.
+        """Mark the live nodes of a block, from its end to its start, so that the users of a value
+        are decided before the node that makes it. True if anything new was marked.
         """
         changed = False
         for node in block.nodes():
@@ -66,6 +68,7 @@ class _Eliminator:
                 self.aliases.writes(node)
             ):
                 changed |= self.mark(node)
+            # In a Loop, a value live at the start of the body makes an output of the body live.
             if node.kind() == "prim::Loop":
                 while self.mark_block(node.blocks()[0]):
                     changed = True
@@ -75,9 +78,7 @@ class _Eliminator:
         return changed
 
     def mark(self, node: Node) -> bool:
-        """Mark a node, its inputs, and the nodes it is inside of. True if it was not marked
-        before.
-        """
+        """Mark a node, its inputs, and the nodes around it. True if it was not marked before."""
         if node in self.marked:
             return False
         self.marked.add(node)
@@ -91,14 +92,15 @@ class _Eliminator:
         return node.hasSideEffects() or self.aliases.has_untracked_effects(node)
 
     def _mark_return(self, block: Block) -> bool:
-        """A block's outputs are live as far as somebody reads them; those of the graph always
-        are.
+        """Mark the live outputs of a block: those that are read after it, or in the next turn of a
+        Loop. Those of the graph are all live. True if anything new was marked.
         """
         before = len(self.live)
         owner = block.owningNode()
         if owner is None or owner.kind() not in ("prim::If", "prim::Loop", "prim::GradOf"):
             self._now_live(block.outputs())
         elif owner.kind() == "prim::Loop":
+            # A carried value is live if the body reads it in the next turn, or it is read after.
             again, *results = block.outputs()
             if owner in self.marked:
                 self._now_live([again])
@@ -117,8 +119,8 @@ class _Eliminator:
     # Sweep
 
     def sweep(self, block: Block) -> bool:
-        """Destroy the nodes that were not marked, the last one first, so that each has lost its
-        users by then.
+        """Destroy the nodes that are not marked, the last one first, so that a node has no users
+        left when its turn comes. True if there were any.
         """
         changed = False
         for node in block.nodes(reverse=True):
@@ -131,14 +133,16 @@ class _Eliminator:
             carried = self._stop_carrying(node) if node.kind() == "prim::Loop" else []
             for b in node.blocks():
                 changed |= self.sweep(b)
+            # only now, as dead nodes of the body used these inputs
             for i in carried:
                 node.blocks()[0].eraseInput(i + 1)
             changed |= bool(carried)
         return changed
 
     def _stop_carrying(self, loop: Node) -> list[int]:
-        """Take the dead values out of a Loop, all but the body's inputs, which dead nodes may still
-        use. Returns their numbers, the last one first."""
+        """Erase the dead values that a Loop carries, except for the inputs of its body, which dead
+        nodes may still use. Returns their numbers, the last one first.
+        """
         body = loop.blocks()[0]
         inputs, outputs = body.inputs()[1:], loop.outputs()
         dead = [

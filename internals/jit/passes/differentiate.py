@@ -4,18 +4,18 @@
     f:   inputs                                              -> outputs, temporaries
     df:  gradients of outputs and temporaries, captures      -> gradients of inputs
 
-1. The reverse program is written beside `f`: from its last node to its first, each node's formula
-   (`symbolic_gradients.py`) in a `prim::GradOf` block, several gradients of one value joined by
-   `prim::AutogradAdd`.
-2. It is cleaned: constants are copied into it, equal subexpressions are merged, a size is asked of
-   a tensor that is captured anyway, and gradients nobody asked for go.
-3. It is cut off. What it uses of `f` is *captured*: an input, an output, or a temporary, which
-   becomes one more output of `f`.
+1. The reverse program is written in a block of its own: for the nodes of `f`, from the last to the
+   first, the node's formula (`symbolic_gradients.py`) in a `prim::GradOf` block. Several gradients
+   of one value are added by `prim::AutogradAdd`.
+2. It is cleaned: constants are copied into it, equal subexpressions are merged, the size of a
+   tensor is read from the tensor if that is captured anyway, and unused gradients are removed.
+3. It is cut off. Each value of `f` that it uses is *captured*: an input, an output, or a temporary,
+   which becomes one more output of `f`.
 
-A captured temporary gets a gradient of its own: who differentiates `df` again will have one for it.
+A captured temporary has a gradient of its own: if `df` is differentiated in turn, there is one.
 
-How the real one differs: the same steps. 1.0.1 dropped no gradients that a formula of several
-inputs computes for nothing; neither does this, the executor of `df` does.
+A formula of several inputs may compute gradients that are not used. They stay in `df`, as in 1.0.1;
+the executor of `df` removes them.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ from internals.jit.passes.symbolic_gradients import autograd_add, gradient_of
 
 @dataclass
 class Gradient:
-    """`f` and `df`, and how they fit together. Everything else is positions in lists of inputs and
-    outputs.
+    """The graphs `f` and `df`, and how they fit together, as positions in lists of inputs and
+    outputs. The inputs of `df` are, in this order:
 
-    f_real_outputs: how many of the outputs of `f` are those of the original graph; temporaries
-    follow. df_input_vjps: for each of the first inputs of `df`, the output of `f` whose gradient it
-    is. df_input_captured_inputs, df_input_captured_outputs: the inputs and outputs of `f` that
-    follow as inputs of `df`. df_output_vjps: for each output of `df`, the input of `f` whose
-    gradient it is.
+        df_input_vjps               gradients of these outputs of `f`
+        df_input_captured_inputs    the values of these inputs of `f`
+        df_input_captured_outputs   the values of these outputs of `f`
+
+    `df_output_vjps` has for each output of `df` the input of `f` whose gradient it is. The first
+    `f_real_outputs` outputs of `f` are those of the original graph; temporaries follow.
     """
 
     f: Graph
@@ -56,10 +57,10 @@ def differentiate(graph: Graph) -> Gradient:
     """Differentiate `graph`, which becomes the `f` of the result and is changed. All its nodes must
     be differentiable.
 
-    Gradients are asked for of every tensor whose type does not say that it requires none.
+    There is a gradient for every tensor unless its type says that it requires none.
     """
     gradient = Gradient(graph, Graph())
-    # in no block, so that nobody finds it by accident
+    # The holder is in no block, so that no pass over `graph` walks into it.
     holder = graph.create("prim::Reverse", (), 0)
     reverse = holder.addBlock()
     gradients = _write_reverse(gradient, reverse)
@@ -77,7 +78,7 @@ def differentiate(graph: Graph) -> Gradient:
 
 
 def may_require_grad(v: Value) -> bool:
-    """Whether `v` is a tensor that is not known to need no gradient."""
+    """Whether `v` is a tensor, unless its type says that it requires no gradient."""
     t = v.type()
     return isinstance(t, TensorType) and t.requires_grad() is not False
 
@@ -100,6 +101,7 @@ def _write_reverse(gradient: Gradient, reverse: Block) -> dict[Value, Value]:
         return gradients[v]
 
     with graph.insert_point_guard(reverse):
+        # the gradients of the outputs are inputs of the reverse program
         for i, v in enumerate(graph.outputs()):
             if may_require_grad(v):
                 add(v, reverse.addInput().setType(v.type()))
@@ -107,6 +109,7 @@ def _write_reverse(gradient: Gradient, reverse: Block) -> dict[Value, Value]:
         for node in graph.nodes(reverse=True):
             if not any(may_require_grad(v) for v in node.outputs()):
                 continue
+            # All users of the outputs come later, so their gradients are complete by now.
             dvs = _grad_of(node, [find(v) for v in node.outputs()])
             for v, dv in zip(node.inputs(), dvs):
                 if dv is not None and may_require_grad(v):
@@ -119,7 +122,9 @@ def _write_reverse(gradient: Gradient, reverse: Block) -> dict[Value, Value]:
 
 
 def _grad_of(node: Node, dys: list[Value]) -> list[Value | None]:
-    """The node's formula, in a `prim::GradOf` block."""
+    """Insert the node's formula in a `prim::GradOf` block. Returns the gradients of its inputs;
+    None for an input that has none.
+    """
     graph = node.owningGraph()
     linear = graph.insertNode(graph.create("prim::GradOf", dys, 0)).s_("name", node.kind())
     block = linear.addBlock()
@@ -139,7 +144,7 @@ def _grad_of(node: Node, dys: list[Value]) -> list[Value | None]:
 
 
 def _copy_constants(reverse: Block) -> None:
-    """Constants of `f` that the reverse program uses: cheaper to have again than to capture."""
+    """Copy the constants of `f` that the reverse program uses: that is cheaper than capturing."""
     graph = reverse.owningGraph()
     for top in reverse.nodes():
         for body in top.blocks():
@@ -152,7 +157,7 @@ def _copy_constants(reverse: Block) -> None:
 
 
 def _ask_sizes_of_captures(graph: Graph, reverse: Block) -> None:
-    """A captured size of a captured tensor: have the reverse program ask for it."""
+    """Let the reverse program compute `size(x)` if it captures x anyway: one capture less."""
     captures = _captures(graph)
     known = set(captures)
     for v in captures:
@@ -166,7 +171,7 @@ def _ask_sizes_of_captures(graph: Graph, reverse: Block) -> None:
 
 
 def _drop_dead(reverse: Block, gradients: dict[Value, Value]) -> None:
-    """Remove what no output of the reverse program needs."""
+    """Remove the nodes that no output of the reverse program needs, and their `gradients`."""
     dead = set()
     for node in reverse.nodes(reverse=True):
         if not node.hasUses():
@@ -177,7 +182,7 @@ def _drop_dead(reverse: Block, gradients: dict[Value, Value]) -> None:
 
 
 def _captures(graph: Graph) -> list[Value]:
-    """What the reverse program uses of `f`, in the order it is made in."""
+    """The values of `f` that the reverse program uses, in the order they are made."""
     block = graph.block()
     made = [*graph.inputs(), *(v for n in graph.nodes() for v in n.outputs())]
     return [v for v in made if any(use.user.owningBlock() is not block for use in v.uses())]
@@ -187,7 +192,7 @@ def _captures(graph: Graph) -> list[Value]:
 
 
 def _cut_off(gradient: Gradient, reverse: Block, gradients: dict[Value, Value]) -> None:
-    """Make `df` of the reverse block, with inputs for what it captures."""
+    """Make `df` of the reverse block, with inputs for the values that it captures."""
     graph = gradient.f
     gradient.f_real_outputs = len(graph.outputs())
     for v in _captures(graph):
@@ -199,7 +204,7 @@ def _cut_off(gradient: Gradient, reverse: Block, gradients: dict[Value, Value]) 
         else:
             gradient.df_input_captured_outputs.append(graph.registerOutput(v))
     _add_gradients_of_temporaries(gradient, reverse, gradients)
-    formal: dict[Value, int] = {}
+    formal: dict[Value, int] = {}  # captured value of `f` → number of its input of `df`
     captured = [graph.inputs()[i] for i in gradient.df_input_captured_inputs]
     captured += [graph.outputs()[i] for i in gradient.df_input_captured_outputs]
     for v in captured:
@@ -215,13 +220,16 @@ def _cut_off(gradient: Gradient, reverse: Block, gradients: dict[Value, Value]) 
 def _add_gradients_of_temporaries(
     gradient: Gradient, reverse: Block, gradients: dict[Value, Value]
 ) -> None:
-    """Each temporary output of `f` that has a gradient gets one more from outside."""
+    """Add to the gradient of each temporary a gradient from outside, a new input of `df`: `f`
+    returns the temporary now, so it may be used there.
+    """
     graph = gradient.f
     for i, v in list(enumerate(graph.outputs()))[gradient.f_real_outputs :]:
         inner = gradients.get(v)
         if inner is None:
             continue
         outer = reverse.addInput().setType(v.type())
+        # The second input is `outer` for now: `inner` would be replaced by the total itself below.
         total = graph.create("prim::AutogradAdd", (outer, outer))
         if inner.node() is reverse.param_node():
             reverse.prependNode(total)

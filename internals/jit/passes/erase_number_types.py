@@ -1,4 +1,5 @@
-"""Numbers become tensors (`torch/csrc/jit/passes/erase_number_types.cpp`).
+"""Erasure of number types: numbers become tensors
+(`torch/csrc/jit/passes/erase_number_types.cpp`).
 
 Exchange formats such as ONNX have no numbers, only tensors without dimensions. This pass is for
 their exporters:
@@ -11,8 +12,8 @@ their exporters:
 | any value of type int, float or bool                   | the same value of type `Long()`,        |
 |                                                        | `Double()`, `Bool()`                    |
 
-The graph is for reading and exporting then; it no longer runs, since no operator takes a tensor
-where it wants an `alpha`.
+After it the graph is only for reading and exporting. It no longer runs, since an operator does not
+accept a tensor for a number such as `alpha`.
 
 How the real one differs: it leaves the type `bool` on a bool constant that has become a tensor.
 """
@@ -50,13 +51,12 @@ DTYPES: dict[type, dt.dtype] = {
 
 @graph_pass("numbers become tensors", verifiable=False)
 def erase_number_types(graph: Graph) -> bool:
-    """Give every number of the graph a tensor type. What comes out is for exporters and cannot be
-    run.
-    """
+    """Give every number of the graph a tensor type. The result can be exported, but not run."""
     return _erase(graph.block())
 
 
 def _erase(block: Block) -> bool:
+    """Retype the values of a block and of the blocks inside. True if there were any."""
     changed = False
     for v in block.inputs():
         changed |= _retype(v)
@@ -75,6 +75,7 @@ def _erase(block: Block) -> bool:
 
 
 def _retype(value: Value) -> bool:
+    """Make the type of a number that of a 0-d tensor; of a `Scalar` the dtype is not known."""
     type = value.type()
     if isinstance(type, NumberType):
         value.setType(TensorType.get())
@@ -87,10 +88,11 @@ def _retype(value: Value) -> bool:
 
 
 def _constant_to_tensor(value: Value) -> bool:
+    """Replace the value of a constant number by a 0-d tensor."""
     dtype = DTYPES.get(value.type().__class__)
     if dtype is None:
         return False
-    number = constant_of(value)
+    number = constant_of(value)  # before its type changes, by which a bool is told from an int
     _retype(value)
     value.node().t_("value", tensor(number, dtype=dtype))
     return True

@@ -1,10 +1,9 @@
-"""Tensor types without what is known of them (`torch/csrc/jit/passes/shape_analysis.cpp`).
+"""Erasure of shapes: the type of every tensor becomes `Tensor`
+(`torch/csrc/jit/passes/shape_analysis.cpp`).
 
 A trace knows the sizes of its example inputs, a plan the dtypes of the arguments it was made for. A
-graph that is to serve others too must not: `Float(2, 3, strides=[3, 1], requires_grad=0,
+graph for other arguments must not rely on them: `Float(2, 3, strides=[3, 1], requires_grad=0,
 device=cpu)` becomes `Tensor`, also inside lists, tuples and optionals.
-
-How the real one differs: nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ def erase_shape_information(graph: Graph) -> bool:
 
 
 def _erase(block: Block) -> bool:
+    """Erase the types in a block, and in the blocks and graphs inside. True if one changed."""
     changed = _erase_all(block.inputs())
     for node in block.nodes():
         changed |= _erase_all(node.outputs())

@@ -1,8 +1,8 @@
-"""Folding of constants into the layer before (`torch/csrc/jit/passes/frozen_conv_folding.cpp`,
-`frozen_linear_folding.cpp`).
+"""Folding of batch norms and constants into the weights of the layer before
+(`torch/csrc/jit/passes/frozen_conv_folding.cpp`, `frozen_linear_folding.cpp`).
 
-In a frozen graph the weights are constants. A layer is linear, and so is what often follows it; the
-two are one layer with other weights, which are computed here, once:
+In a frozen graph the weights are constants. A convolution or linear layer is often followed by
+another linear function; the two are one layer with other weights, which are computed here, once:
 
     batch_norm(x @ W + b)   = (x @ W + b - mean) / sqrt(var + eps) * γ + β
                               W' = W * s,  b' = (b - mean) * s + β
@@ -10,15 +10,15 @@ two are one layer with other weights, which are computed here, once:
     conv(x, W, b) * c       = conv(x, W * c, b * c)                             and likewise /
     conv(x, W, b) + c       = conv(x, W, b + c)                                 and likewise -
 
-Conditions: all weights are constants; nobody else reads the layer's result, its size aside; batch
-norm is in evaluation mode; `c` is a number, or a constant with one entry for each output channel.
+Conditions: all weights are constants; the result of the layer has no other reader, except for its
+size; batch norm is in evaluation mode; `c` is a number, or a constant with one entry for each
+output channel.
 
-Results differ from the original's by rounding errors, which is why `freeze` does it only if
+The results differ from the original's by rounding errors, so `freeze` folds only with
 `optimize_numerics`.
 
-How the real one differs: the same formulas. Folding `* c` gives its bias the shape of `c`, which
-keeps what follows from being folded; the check of dimensions that a batch norm begins with goes as
-well, here it stays.
+How the real one differs: folding `* c` gives its bias the shape of `c`, so the next operation is
+not folded; the check of dimensions that a batch norm begins with is removed, here it stays.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from internals.jit.passes.registry import graph_pass
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
-# the last is what traces have
+# the last is the one in traces
 CONVOLUTIONS = ("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::_convolution")
-# whose answers stay the same
+# other readers of a layer's result that may stay: folding does not change their answers
 QUESTIONS = ("aten::dim", "aten::size", "prim::dtype", "prim::device")
 DROPOUTS = (
     "aten::dropout",
@@ -89,6 +89,7 @@ def _each(graph: Graph, kinds: tuple[str, ...], fold: Callable[[Node], bool]) ->
 
 
 def _fold_batch_norm(norm: Node, kinds: tuple[str, ...]) -> bool:
+    """Fold a batch norm into the layer before it, one of `kinds`. True if that was possible."""
     layer = norm.inputsAt(0).node()
     if not _is_foldable(layer, norm, kinds) or named_constant(norm, "training") is not False:
         return False
@@ -104,7 +105,7 @@ def _fold_batch_norm(norm: Node, kinds: tuple[str, ...]) -> bool:
     ):
         return False
     weight, bias = _weights(layer)
-    scale = (var + eps).rsqrt()
+    scale = (var + eps).rsqrt()  # (channels,), like mean, var, gamma, beta and the bias
     scale = scale if gamma is None else scale * gamma
     shift = -mean * scale if bias is None else (bias - mean) * scale
     _replace(
@@ -118,6 +119,9 @@ def _fold_batch_norm(norm: Node, kinds: tuple[str, ...]) -> bool:
 
 
 def _fold_arithmetic(node: Node) -> bool:
+    """Fold `+ c`, `- c`, `* c` or `/ c` into the convolution before it. True if that was
+    possible.
+    """
     layer = node.inputsAt(0).node()
     if not _is_foldable(layer, node, CONVOLUTIONS) or overload_of(node).partition(".")[2] not in (
         "Tensor",
@@ -126,7 +130,7 @@ def _fold_arithmetic(node: Node) -> bool:
         return False
     other = constant(node.inputsAt(1))
     weight, bias = _weights(layer)
-    c = _for_each_channel(other, weight)
+    c = _for_each_channel(other, weight)  # (channels,)
     if c is None:
         return False
     kind = node.kind().removeprefix("aten::")
@@ -149,11 +153,12 @@ def _fold_arithmetic(node: Node) -> bool:
 
 
 def _is_foldable(layer: Node, reader: Node, kinds: tuple[str, ...]) -> bool:
-    """Whether `layer` is of these kinds, with constant weights of a floating dtype, and read by
-    `reader` alone.
+    """Whether `layer` is of these kinds, with constant weights of a floating dtype, and its result
+    is read by `reader` only.
     """
     if layer.kind() not in kinds or layer.owningBlock() is not reader.owningBlock():
         return False
+    # The weights of a transposed convolution have their output channels in dimension 1.
     if layer.kind() == "aten::_convolution" and named_constant(layer, "transposed") is not False:
         return False
     if any(
@@ -173,8 +178,8 @@ def _weights(layer: Node) -> tuple[Any, Any]:
 
 
 def _for_each_channel(other: object, weight: Any) -> Any:
-    """A number or a constant tensor as one entry for each output channel; None if it is something
-    else.
+    """A number or a constant tensor as a vector (channels,). None for any other value, and for a
+    tensor that is not broadcast over batch and space, (channels, 1, 1) or (1, channels, 1, 1).
     """
     channels, spatial = weight.size(0), weight.dim() - 2
     if isinstance(other, (int, float)) and not isinstance(other, bool):
@@ -191,12 +196,13 @@ def _for_each_channel(other: object, weight: Any) -> Any:
 
 
 def _per_channel(scale: Tensor, weight: Tensor) -> Any:
+    """`scale` (channels,) as (channels, 1, ...), to multiply the weights with."""
     return scale.reshape([-1] + [1] * (weight.dim() - 1)).to(weight.dtype)
 
 
 def _replace(layer: Node, reader: Node, weight: Tensor, bias: Any, suffix: str) -> None:
-    """Give the layer other weights, and its result to the readers of `reader`, which is
-    destroyed.
+    """Give the layer other weights, and let it replace `reader`, which is destroyed. The constants
+    are named after the old ones with `suffix`.
     """
     graph, old_weight, old_bias = layer.owningGraph(), layer.inputsAt(1), layer.inputsAt(2)
     was = set_grad_mode(False)
@@ -208,7 +214,7 @@ def _replace(layer: Node, reader: Node, weight: Tensor, bias: Any, suffix: str) 
     finally:
         set_grad_mode(was)
     result = reader.output()
-    if result.hasDebugName():
+    if result.hasDebugName():  # the layer's output takes over the name
         name = result.debugName()
         result.setDebugName("")
         layer.output().setDebugName(name)

@@ -1,20 +1,20 @@
-"""Which constants are computed in advance: those that are small, and quickly there.
+"""Limits on the constants that are computed in advance: they must be small, and quick to compute.
 
-`s = s + s`, forty times, is an archive of a kilobyte and a string of a terabyte; `[0] * n` and
-`torch.zeros([n])` need one line. To compute a constant in advance is a favour, not a duty, so a
-node that is too much work is left to the moment when it runs, if it ever does. Sizes are judged by
-the inputs, before anything is computed:
+`s = s + s`, forty times, fits an archive of a kilobyte, and makes a string of a terabyte; for `[0]
+* n` and `torch.zeros([n])` one line is enough. A node that is too much work is not computed in
+advance, but when it runs, if it ever does. Sizes are judged by the inputs, before anything is
+computed:
 
 | what                                                         | limit                             |
 |--------------------------------------------------------------|-----------------------------------|
-| a string, list or tuple, with what is in it                  | `LONGEST` characters and elements |
+| a string, list or tuple, with its elements                   | `LONGEST` characters and elements |
 | a tensor                                                     | `LARGEST` bytes                   |
 | all tensors that one run of the pass computes                | `TOTAL` bytes                     |
-| elements of all tensors, and sizes, multiplied with each     | `MOST_WORK`: a convolution looks  |
-| other                                                        | at so many                        |
-| the memory for a tensor on the way                           | 16 times `LARGEST`                |
+| the product of the numbers of elements of all tensors, and   | `MOST_WORK`: a bound for the work |
+| of all sizes                                                 | of a convolution                  |
+| the memory for an intermediate tensor                        | 16 times `LARGEST`                |
 
-How the real one differs: PyTorch computes what there is, and asks its size afterwards.
+How the real one differs: PyTorch computes any constant, and checks its size afterwards.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ LARGEST, TOTAL = 1 << 20, 1 << 25  # bytes
 LONGEST = 1 << 12
 MOST_WORK = 1 << 26
 
-# How long a string or list becomes, where that is more than the sum of what goes in.
+# The length of a string or list that an operator returns, where it is more than the sum of the
+# lengths of its inputs.
 LENGTHS: dict[str, Callable[..., int]] = {
     "aten::mul": lambda a, b: (
         len(a) * b if isinstance(a, list) else len(b) * a if isinstance(b, list) else 0
@@ -50,9 +51,10 @@ LENGTHS: dict[str, Callable[..., int]] = {
 
 
 def is_affordable(node: Node, inputs: Sequence[Any]) -> bool:
-    """Whether the results for these inputs can be expected to be small, and soon."""
+    """Whether the results for these inputs can be expected to be small, and quick to compute."""
     if any(_holds_tensors(v.type()) for v in node.outputs()) or "_polynomial_" in node.kind():
-        return False  # which no constant may; and a polynomial has as many steps as a tensor says
+        # A list of tensors is not a constant; a polynomial has as many steps as a tensor's value.
+        return False
     length = LENGTHS.get(node.kind())
     if length is not None and length(*inputs) > LONGEST:
         return False
@@ -62,28 +64,27 @@ def is_affordable(node: Node, inputs: Sequence[Any]) -> bool:
 
 
 def fits(value: object) -> bool:
-    """Whether a value may be a constant of a graph that was computed."""
+    """Whether a value that was computed in advance may be a constant of the graph."""
     if isinstance(value, TensorImpl):
         return not value.requires_grad and nbytes(value) <= LARGEST
     return _length(value) <= LONGEST
 
 
 def nbytes(value: object) -> int:
+    """The bytes of a tensor; 0 for any other value."""
     return value.numel() * value.element_size() if isinstance(value, TensorImpl) else 0
 
 
 @contextmanager
 def moderately() -> Iterator[None]:
-    """Operators that are called in here get no more memory for a tensor than such a computation may
-    take.
-    """
+    """Limit the memory that operators get for one tensor; they raise an error if they need more."""
     with limited_blocks(16 * LARGEST, "a constant that is computed in advance"):
         yield
 
 
 def _work(node: Node, inputs: Sequence[Any]) -> float:
-    """The product of all tensors' elements, and of the sizes among the other arguments unless the
-    result is a view.
+    """The product of the numbers of elements of all tensors, and of all numbers among the other
+    arguments, which may be sizes. A view takes no work for its sizes.
     """
     parts = [
         part
@@ -96,6 +97,8 @@ def _work(node: Node, inputs: Sequence[Any]) -> float:
         return work
     has_tensors = any(isinstance(part, TensorImpl) for part in parts)
     for argument, value in zip(schema.arguments, inputs):
+        # A `Scalar` beside a tensor is a value, such as the 2 of `x + 2`; in `arange(n)` it is a
+        # size. The number of a dtype (`enum`) is neither.
         is_value = isinstance(argument.type, NumberType) and (
             has_tensors or argument.name == "fill_value"
         )
@@ -107,7 +110,7 @@ def _work(node: Node, inputs: Sequence[Any]) -> float:
 
 
 def _length(value: object) -> float:
-    """Characters and elements; infinite for what can be no constant."""
+    """The number of characters and elements; infinite for a value that cannot be a constant."""
     if isinstance(value, (list, tuple)):
         return len(value) + sum(_length(v) for v in value[: LONGEST + 1])
     if isinstance(value, str):
@@ -120,7 +123,7 @@ def _length(value: object) -> float:
 
 
 def _holds_tensors(type: Type) -> bool:
-    """Whether it is a list or tuple of tensors."""
+    """Whether it is the type of a list or tuple with tensors in it, at any depth."""
     return isinstance(type, (ListType, TupleType)) and any(
         isinstance(t, TensorType) or _holds_tensors(t) for t in type.containedTypes()
     )

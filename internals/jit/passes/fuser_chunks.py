@@ -1,19 +1,17 @@
-"""Chunks and fusion: `c, d = chunk(f(x, y))` is done as `f` on the pieces of x and y (part of
-`graph_fuser.cpp`).
+"""Chunks in fused groups: `c, d = chunk(f(x, y))` is computed as `f` of the chunks of x and y (part
+of `graph_fuser.cpp`).
 
-A chunk between two pointwise operations keeps them apart, though it computes nothing. Elementwise,
-it does not matter what is done first, so the operation moves behind the chunk, where it can join
-its consumer:
+A chunk between two pointwise operations keeps them apart, though it computes nothing. For a
+pointwise operation the order does not matter, so it moves behind the chunk, where it can join its
+consumer:
 
     g = f(x, y)                         x', y' = broadcast_tensors([x, y])
     c, d = ConstantChunk(g)     ──▶     xc, xd = ConstantChunk(x');  yc, yd = ConstantChunk(y')
     h(c, d)                             h(f(xc, yc), f(xd, yd))
 
-While the pass is at work, broadcast and chunks are one node, `prim::BroadcastingChunk(x, y) -> xc,
-xd, yc, yd`, so that the next operation up can be moved behind it as well. Chunks that are left at
-the beginning of a group move into it.
-
-How the real one differs: the same steps.
+During the pass, broadcast and chunks are one node, `prim::BroadcastingChunk(x, y) -> xc, xd, yc,
+yd`, so that the operation that makes x can be moved behind it as well. Chunks that are left at the
+beginning of a group move into it.
 """
 
 from __future__ import annotations
@@ -34,16 +32,17 @@ from internals.jit.passes.subgraph_utils import (
 )
 
 BROADCASTING_CHUNK = "prim::BroadcastingChunk"
-CASTS = ("aten::type_as", "aten::to")  # of a second tensor only the dtype counts, not the size
+CASTS = ("aten::type_as", "aten::to")  # of the second tensor only the dtype counts
 
 
 def move_chunk_up(consumer: Node, v: Value, is_fusable: Callable[[Node], bool]) -> bool:
-    """If `v` is a piece of `chunk(f(...))` that only `consumer` reads: do `f` on the pieces. True
-    if that was done.
+    """If `v` is one of the chunks of `f(...)`, and all of them are read by `consumer` only: compute
+    `f` of chunks instead. True if that was done.
     """
     chunk = v.node()
     if chunk.kind() not in ("prim::ConstantChunk", BROADCASTING_CHUNK):
         return False
+    # An input of the chunk whose operation can move behind it; a ConstantChunk has only one input.
     found = next(
         (i for i, w in enumerate(chunk.inputs()) if _can_move_behind(w, chunk, is_fusable)), None
     )
@@ -58,6 +57,7 @@ def move_chunk_up(consumer: Node, v: Value, is_fusable: Callable[[Node], bool]) 
 
 
 def _can_move_behind(v: Value, chunk: Node, is_fusable: Callable[[Node], bool]) -> bool:
+    """Whether the operation that makes `v` is pointwise, and `v` is read by the chunk only."""
     node = v.node()
     if (
         node.kind() in ("prim::FusionGroup", "prim::SumToSize", *CASTS)
@@ -80,6 +80,7 @@ def _broadcasts_safely(node: Node) -> bool:
 
 
 def _as_broadcasting(chunk: Node) -> Node:
+    """A `prim::BroadcastingChunk` of one input in the place of a `prim::ConstantChunk`."""
     new = chunk.owningGraph().create(BROADCASTING_CHUNK, chunk.inputs(), 0)
     new.copyAttributes(chunk)
     for piece in chunk.outputs():
@@ -92,9 +93,10 @@ def _as_broadcasting(chunk: Node) -> Node:
 def _move_behind(chunk: Node, position: int) -> None:
     """Move the operation that makes input number `position` of a broadcasting chunk behind it."""
     graph, pieces = chunk.owningGraph(), chunk.i("chunks")
+    # The outputs for input number i are those from pieces * i on.
     node = chunk.inputsAt(position).node()
     results = chunk.outputs()[pieces * position : pieces * (position + 1)]
-    split: dict[Value, list[Value]] = {}
+    split: dict[Value, list[Value]] = {}  # tensor argument of the operation → its chunks
     for v in node.inputs():
         if is_tensor(v) and v not in split:
             split[v] = _chunks_of(chunk, v, results)
@@ -112,7 +114,7 @@ def _move_behind(chunk: Node, position: int) -> None:
 
 
 def _chunks_of(chunk: Node, v: Value, like: list[Value]) -> list[Value]:
-    """The outputs of the chunk for `v`, which becomes one of its inputs if it isn't."""
+    """The chunks of `v`, which becomes an input of the broadcasting chunk if it is not one yet."""
     pieces = len(like)
     for i, w in enumerate(chunk.inputs()):
         if w is v:
@@ -122,7 +124,7 @@ def _chunks_of(chunk: Node, v: Value, like: list[Value]) -> list[Value]:
 
 
 def _answer_sizes(node: Node) -> None:
-    """Whoever asks for the size of the node's result gets what its tensors broadcast to."""
+    """Replace `size(result)` by the size that the node's tensors broadcast to."""
     asking = node.output().uses()
     if not asking:
         return
@@ -150,7 +152,7 @@ def _asks_size(node: Node) -> bool:
 
 
 def split_broadcasting_chunks(block: Block) -> bool:
-    """Spell every broadcasting chunk out: broadcast_tensors, and a chunk for each tensor. True if
+    """Replace each broadcasting chunk by `broadcast_tensors` and a chunk for each tensor. True if
     there was one.
     """
     changed = False
@@ -162,6 +164,7 @@ def split_broadcasting_chunks(block: Block) -> bool:
 
 
 def _spell_out(chunk: Node) -> None:
+    """Replace one broadcasting chunk."""
     graph, pieces, place = chunk.owningGraph(), chunk.i("chunks"), chunk.next()
     with graph.insert_point_guard(chunk):
         tensors = chunk.inputs()
@@ -179,7 +182,7 @@ def _spell_out(chunk: Node) -> None:
 
 
 def fuse_chunk(group: Node, block: Block) -> bool:
-    """Move one chunk of which only `group` reads pieces into it. True if there was one."""
+    """Move into `group` one chunk whose outputs only the group reads. True if there was one."""
     for v in reverse_topological(group.inputs(), block):
         chunk = v.node()
         if chunk.kind() != "prim::ConstantChunk" or chunk.i("chunks") == 1:
@@ -200,8 +203,8 @@ def fuse_chunk(group: Node, block: Block) -> bool:
 
 
 def _chunk_inside(group: Node, v: Value) -> Node | None:
-    """The chunk of input `v` that the group has inside already: a group chunks an input in one way
-    only.
+    """The chunk of input `v` that is in the group already, if there is one: a group can chunk an
+    input in one way only.
     """
     graph = subgraph_of(group)
     for outside, inside in zip(group.inputs(), graph.inputs()):

@@ -1,10 +1,10 @@
-"""Functions of rows, for groups: which there are, and whether a node is one (part of
+"""Functions of rows that a fused group may contain: reductions over the last dimensions (part of
 `graph_fuser.cpp`).
 
 softmax, layer_norm, sums, means and variances over the last dimensions need a whole row before they
-give anything. The fuser makes one kernel of them and of what comes before and after, which goes
-over a row several times while it lies in the cache. For that, a group takes them along where it is
-known that it is the last dimensions that they go over:
+have a result. The fuser makes one kernel of them and of the operations before and after, which
+walks over a row several times while it is in the cache. So a group contains them only where it is
+known that they reduce the last dimensions:
 
     x.sum(-1)                x.var(1), if x is known to have two dimensions
     x.mean((-2, -1))         F.layer_norm(x, (64,), w, b)
@@ -31,9 +31,11 @@ OF_ROWS = SOFTMAX | REDUCTIONS | {LAYER_NORM}
 
 
 def is_of_rows(node: Node) -> bool:
-    """Whether `node` is one of these, and a group can take it along: all but its tensors are
-    constants. Only the sizes that a layer norm expects may be computed, as `(x.size(-1),)` is."""
+    """Whether `node` is such a function, and a group can contain it: all arguments but its tensors
+    must be constants. Only the sizes for a layer norm may be computed, as `(x.size(-1),)` is.
+    """
     name = overload_of(node)
+    # the numbers of the arguments that are neither tensors nor constants
     others = [
         i for i, v in enumerate(node.inputs()) if not is_tensor(v) and constant(v) is NOT_CONSTANT
     ]
@@ -52,8 +54,8 @@ def is_of_rows(node: Node) -> bool:
 
 
 def goes_over_last(dim: Sequence[int], rank: int | None) -> bool:
-    """Whether `dim` are the last dimensions; counted from the front, that can be told only where
-    the rank is known.
+    """Whether `dim` are the last dimensions. Without the rank, that is known only for dimensions
+    counted from the end: -1, -2.
     """
     dims = [dim] if isinstance(dim, int) else dim or []
     behind = sorted(d - rank if d >= 0 and rank is not None else d for d in dims)

@@ -1,16 +1,13 @@
-"""Sizes of what a fused group computes, without computing it (part of `graph_fuser.cpp`).
+"""The sizes of a fused group's outputs, without computing them (part of `graph_fuser.cpp`).
 
-Backward graphs ask for the size of nearly everything, to undo broadcasting (`prim::SumToSize`). If
-a value inside a group is an output only so that somebody can ask for its size, it is computed and
-written to memory for nothing: for pointwise operations the size of a result is what the sizes of
-the arguments broadcast to.
+Backward graphs ask for the size of nearly every value, to undo broadcasting (`prim::SumToSize`). If
+a value inside a group is an output only because its size is asked for, it need not be written to
+memory: the size of a pointwise operation's result is the size that its arguments broadcast to.
 
-    prim::BroadcastSizes(a, b, ...)                      what tensors of these sizes broadcast to
-    prim::ChunkSizes[dim=, chunks=](size) -> s, last     sizes of the pieces of a chunk, and of the
-                                                         last one
-
-How the real one differs: the same; it writes expressions for all values of a group and has those
-removed that nobody reads.
+    prim::BroadcastSizes(a, b, ...)                      the size that tensors of these sizes
+                                                         broadcast to
+    prim::ChunkSizes[dim=, chunks=](size) -> s, last     the size of each chunk, and of the last
+                                                         chunk, which may be smaller
 """
 
 from __future__ import annotations
@@ -24,13 +21,13 @@ from internals.jit.passes.subgraph_utils import is_tensor, subgraph_of
 
 
 def drop_outputs_used_only_in_size(group: Node) -> None:
-    """Replace the questions for sizes of such outputs by expressions, and take the outputs away."""
+    """Erase the outputs of which only the size is read, and compute that size from the inputs'."""
     graph = subgraph_of(group)
     outputs = group.outputs()
     if not any(used_only_in_size(v) for v in outputs):
         return
     sizes = _size_expressions(group)
-    for i in reversed(range(len(outputs))):
+    for i in reversed(range(len(outputs))):  # erasing one changes the numbers of those after it
         inner = graph.outputs()[i]
         if not used_only_in_size(outputs[i]) or inner not in sizes:
             continue
@@ -42,14 +39,15 @@ def drop_outputs_used_only_in_size(group: Node) -> None:
 
 
 def used_only_in_size(v: Value) -> bool:
+    """Whether every use of `v` is `size(v)`, of all dimensions; True if there is no use."""
     return all(use.user.kind() == "aten::size" and use.user.inputsSize() == 1 for use in v.uses())
 
 
 def _size_expressions(group: Node) -> dict[Value, Value]:
-    """For each tensor inside the group, nodes after the group that compute its size. Dead code
-    elimination takes the idle ones.
+    """For each tensor inside the group, the value of its size, computed by nodes after the group.
+    Dead code elimination removes the unused ones.
 
-    Of what is an output anyway the size is asked directly.
+    The size of a tensor that is an output anyway is read from the output.
     """
     outer, inner = group.owningGraph(), subgraph_of(group)
     sizes: dict[Value, Value] = {}
@@ -70,7 +68,7 @@ def _size_expressions(group: Node) -> dict[Value, Value]:
                     sizes.setdefault(v, regular)
                 sizes.setdefault(node.outputs()[-1], last)
                 continue
-            if node.kind() == "prim::SumToSize":
+            if node.kind() == "prim::SumToSize":  # the size of its result is its second input
                 if node.inputsAt(1) in outside_of:
                     sizes[node.output()] = outside_of[node.inputsAt(1)]
                 continue
@@ -78,6 +76,7 @@ def _size_expressions(group: Node) -> dict[Value, Value]:
                 is_tensor(v) and v not in sizes for v in node.inputs()
             ):
                 continue
+            # pointwise: its size is that of its tensors, broadcast; a cast has that of the first
             arguments = [sizes[v] for v in node.inputs() if is_tensor(v)]
             if node.kind() in CASTS or overload_of(node) == LAYER_NORM:
                 arguments = arguments[:1]
@@ -89,6 +88,7 @@ def _size_expressions(group: Node) -> dict[Value, Value]:
 
 
 def _chunk_sizes(chunk: Node, size: Value) -> tuple[Value, Value]:
+    """The sizes of the chunks of a tensor of this size: of all but the last, and of the last."""
     graph = size.node().owningGraph()
     node = graph.insertNode(graph.create("prim::ChunkSizes", (size,), 2))
     node.i_("dim", chunk.i("dim")).i_("chunks", chunk.i("chunks"))
@@ -97,8 +97,8 @@ def _chunk_sizes(chunk: Node, size: Value) -> tuple[Value, Value]:
 
 
 def simplify_shape_expressions(block: Block) -> bool:
-    """Of `prim::BroadcastSizes`: one size is itself, equal ones count once, a broadcast of one is
-    part of it. True if changed.
+    """Simplify each `prim::BroadcastSizes`: a broadcast of one size is that size, equal sizes count
+    once, and a broadcast within another becomes part of it. True if there was one.
     """
     changed = False
     node = block.param_node().next()
@@ -109,6 +109,7 @@ def simplify_shape_expressions(block: Block) -> bool:
         if node.kind() == "prim::BroadcastSizes":
             again = _simplify(node)
             changed = changed or again is not node
+            # A new broadcast is simplified again; otherwise go on behind `again`.
             ahead = (
                 again
                 if again is not node and again.kind() == "prim::BroadcastSizes"
@@ -119,7 +120,7 @@ def simplify_shape_expressions(block: Block) -> bool:
 
 
 def _simplify(node: Node) -> Node:
-    """Returns the node itself, or if it was replaced, the one to go on from."""
+    """Simplify one node. Returns the node itself, or if it was replaced, the one to go on from."""
     before, graph = node.prev(), node.owningGraph()
     distinct = sorted(set(node.inputs()), key=lambda v: v.unique())
     if len(distinct) == 1:

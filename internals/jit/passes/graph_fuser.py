@@ -1,22 +1,22 @@
 """Fusion: pointwise operations that follow one another become one group
 (`torch/csrc/jit/passes/graph_fuser.cpp`).
 
-`(x * y + z).sigmoid()` walks three times over memory to do three cheap operations on each element.
-Put into one `prim::FusionGroup` it could be one loop that reads x, y, z and writes the result. This
-pass makes the groups; what runs them is `internals/jit/fuser`.
+`(x * y + z).sigmoid()` walks over memory three times, for three cheap operations on each element.
+As one `prim::FusionGroup` it can be a single loop that reads x, y, z and writes the result. This
+pass makes the groups; `internals/jit/fuser` runs them.
 
-1. From the last node to the first: a *simple map* whose inputs are made by simple maps becomes a
-   group and swallows them, the latest first. What others read of a swallowed node becomes one more
-   output. Again, until nothing changes.
-2. A chunk between two of them is in the way: the operation is done on the pieces instead
+1. The pass walks from the last node to the first. A *simple map* whose inputs are made by simple
+   maps becomes a group and takes them in, the latest first. If such a node has other readers, its
+   result becomes one more output of the group. It repeats this until nothing changes.
+2. A chunk between two of them is in the way: the operation is moved behind it, to the chunks
    (`fuser_chunks.py`).
-3. `cat` may be the last thing a group does: `prim::FusedConcat`.
-4. `prim::SumToSize`, which stands behind every operation of a backward graph, comes along: where
-   nothing was broadcast it does nothing, and where something was, the fuser does the sum and what
-   depends on it by itself.
-5. Functions of rows, such as softmax and sums over the last dimension, are members like others
+3. `cat` may be the last operation of a group: `prim::FusedConcat`.
+4. `prim::SumToSize`, which follows every operation of a backward graph, is taken in: without
+   broadcasting it does nothing, and with it the fuser computes the sum, and all that depends on it,
+   separately.
+5. Functions of rows, such as softmax and sums over the last dimension, are taken in like others
    (`fuser_rows.py`).
-6. An output that is only asked for its size is not computed: the size follows from those of the
+6. An output of which only the size is read is not computed: the size follows from those of the
    inputs (`fuser_shapes.py`).
 
 A simple map computes each element of its one result from the elements at the same place of its
@@ -24,12 +24,12 @@ A simple map computes each element of its one result from the elements at the sa
 table. Its other arguments must be constants, which are copied into the group, or a number that was
 passed to the graph.
 
-How the real one differs: 1.0.1 had this off for CPU graphs unless asked
-(`torch._C._jit_override_can_fuse_on_cpu`), though it made the groups; numbers that are no constants
-and sums to a size stayed outside (1.1 moved those to the end of a group); today NNC and nvFuser's
-groups know shapes beforehand and are guarded by type checks. Here what somebody writes to stays out
-of groups, and a chunk is not pushed through an operation if broadcasting could change what dtypes
-are promoted to.
+How the real one differs: 1.0.1 did not run groups on the CPU unless told to
+(`torch._C._jit_override_can_fuse_on_cpu`), though it made them; non-constant numbers and sums to a
+size stayed outside (1.1 moved those to the end of a group); today the groups of NNC and nvFuser
+know shapes beforehand and are guarded by type checks. Here nodes whose memory is written to stay
+out of groups, and a chunk is not moved past an operation if broadcasting could change the promoted
+dtype.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ SUM_TO_SIZE = "prim::SumToSize"
 
 @graph_pass("gather pointwise operations for fusion")
 def graph_fuser(graph: Graph) -> bool:
-    """Put what could be one loop over memory into `prim::FusionGroup` nodes. True if one was
-    made.
+    """Put the operations that can be one loop over memory into `prim::FusionGroup` nodes. True if
+    one was made.
     """
     if changes_grad_mode(graph) or not GraphFuser(graph.block(), Reorder(graph)).run():
         return False
@@ -81,8 +81,8 @@ def graph_fuser(graph: Graph) -> bool:
 
 
 def is_simple_map(node: Node) -> bool:
-    """Whether `node` is one, with constants for everything that is no tensor, or numbers where they
-    may stand.
+    """Whether `node` is a simple map, or a function of rows, with arguments that a group can take:
+    tensors, constants, and for some operators a number of the graph.
     """
     if node.kind() == SUM_TO_SIZE:
         return True
@@ -98,24 +98,20 @@ def is_simple_map(node: Node) -> bool:
 
 
 def has_loop(node: Node) -> bool:
-    """Whether what the operator runs for each element is in the fuser's table, for tensors of
-    floats or of ints.
-    """
+    """Whether the operator's loop is in the fuser's table, for tensors of floats or of ints."""
     from internals.jit.fuser.loops import knows  # the fuser imports passes
 
     return knows(overload_of(node), tuple([_constant_or_kind(v) for v in node.inputs()]))
 
 
 def _constant_or_kind(v: Value) -> Any:
-    """What of an argument decides which loop runs, as something that can be a key."""
+    """A key for an argument: the value of a constant, which may decide the loop, else the type."""
     found = constant(v)
     return v.type().kind() if found is NOT_CONSTANT or is_tensor(v) else (found.__class__, found)
 
 
 def _is_given_number(v: Value) -> bool:
-    """Whether `v` is a number that was passed to the graph, not one that it computes, as a loop
-    counts.
-    """
+    """Whether `v` is a number that was passed to the graph, rather than computed in it."""
     return (
         v.type().kind() in ("FloatType", "IntType")
         and v.node() is v.node().owningGraph().param_node()
@@ -135,6 +131,7 @@ class GraphFuser:
         self.changed = False
 
     def run(self) -> bool:
+        """Make the groups of the block, and of the blocks inside. True if anything has changed."""
         while self.scan():
             pass
         self.changed = split_broadcasting_chunks(self.block) or self.changed
@@ -152,8 +149,8 @@ class GraphFuser:
         return [n for n in self.block.nodes(reverse=True) if n.kind() == GROUP]
 
     def is_fusable(self, node: Node) -> bool:
-        """Whether `node` can be part of a group, here and without anybody writing to what it takes
-        or makes.
+        """Whether `node` is in this block and can be part of a group: it is one, or a simple map
+        whose inputs and outputs are not written to.
         """
         if node._block is not self.block:
             return False
@@ -176,8 +173,8 @@ class GraphFuser:
         return changed
 
     def fuse_any_input(self, consumer: Node) -> Node | None:
-        """Fuse the latest producer that can be fused; returns the group. Or move a chunk out of the
-        way; returns the consumer.
+        """Fuse the latest producer that can be fused, and return the group; or move a chunk out of
+        the way, and return the consumer. None if there is neither.
         """
         inputs = (consumer.input(0).node() if consumer.kind() == "aten::cat" else consumer).inputs()
         for v in reverse_topological(inputs, self.block):
@@ -189,10 +186,11 @@ class GraphFuser:
         return None
 
     def fuse(self, consumer: Node, v: Value) -> Node | None:
-        """Swallow the producer of `v`, if it is fusable and can be moved before the consumer.
-        Returns the group.
+        """Fuse the producer of `v` with the consumer, if it is fusable and can be moved to just
+        before it. Returns the group, None if that is not possible.
         """
         producer = v.node()
+        # A cat stands behind the node that makes its list, so the producer goes before that.
         place = consumer.input(0).node() if consumer.kind() == "aten::cat" else consumer
         if (
             not self.is_fusable(producer)
@@ -208,8 +206,8 @@ class GraphFuser:
         return group
 
     def is_fusable_cat(self, cat: Node) -> bool:
-        """Whether this is a cat that can end a group: along a known dimension, of a list made for
-        it.
+        """Whether this is a cat that can end a group: along a constant dimension, of a list that
+        has no other reader.
         """
         if (
             cat.kind() != "aten::cat"
@@ -226,7 +224,7 @@ class GraphFuser:
 
 
 def create_group(node: Node) -> Node:
-    """A group with `node` in it, in its place. `node` is destroyed."""
+    """Replace `node` by a group that contains a copy of it; returns the group."""
     group = node.owningGraph().create(GROUP, (), 0).g_("Subgraph", Graph())
     group.insertBefore(node)
     inner = clone_into(group, node, is_argument)
@@ -238,8 +236,8 @@ def create_group(node: Node) -> Node:
 
 
 def _is_concat(v: Value) -> bool:
-    """Whether a group makes `v` by its `prim::FusedConcat`: nothing can be done to it inside a
-    group any more.
+    """Whether `v` is the `prim::FusedConcat` of a group: it is the last operation of its group, so
+    a consumer cannot join that.
     """
     if v.node().kind() != GROUP:
         return False

@@ -1,27 +1,26 @@
 """Inlining: calls of scripted functions and methods become their bodies
 (`torch/csrc/jit/passes/inliner.cpp`).
 
-Nearly every other pass sees only one graph at a time; what hides behind a call it can neither fold,
-nor fuse, nor prove free of side effects. So this pass runs first. `fn.graph` keeps its calls,
+Nearly every other pass sees only one graph at a time; the body of a call it can neither fold, nor
+fuse, nor prove free of side effects. So this pass runs first. `fn.graph` keeps its calls,
 `fn.inlined_graph` is a copy without them.
 
 | node                                          | becomes                                          |
 |-----------------------------------------------|--------------------------------------------------|
-| `prim::CallFunction(%fn, %a, %b)`             | the nodes of fn's graph, its inputs being a and  |
-|                                               | b                                                |
-| `prim::CallMethod[name="m"](%obj, %a)`        | the nodes of method m of obj's class, its inputs |
-|                                               | being obj and a                                  |
+| `prim::CallFunction(%fn, %a, %b)`             | the nodes of fn's graph, with the inputs a and b |
+| `prim::CallMethod[name="m"](%obj, %a)`        | the nodes of method m of obj's class, with the   |
+|                                               | inputs obj and a                                 |
 | either, when the callee has no graph (Python) | stays                                            |
 
 Callees are inlined before they are inserted. The copies keep the scope and source range of the
-callee's nodes (in a traced module that is `__module.fc`), and the result takes the name that the
-call's result had. The constant `%fn` stays behind for dead code elimination.
+callee's nodes (in a traced module that is `__module.fc`), and the result takes the name of the
+call's result. The constant `%fn` is left for dead code elimination.
 
-Every inserted node remembers the calls it came by (`Node.callstack`), for error messages.
+Every inserted node has the calls that it was inserted for in `Node.callstack`, for error messages.
 
 A function that calls a second one twice, which calls a third one twice, and so on, is a few lines
-and a graph without end. So there is a limit: `MOST` nodes, and `SHARE` more for each node that was
-written.
+of source and a huge graph. So there is a limit: `MOST` nodes, and `SHARE` more for each node of the
+graph and of the functions called.
 
 How the real one differs: it inserts the callee's "optimized graph", which has been through a few
 passes of its own and is kept with the function. It has no limit.
@@ -44,20 +43,22 @@ MOST, SHARE = 1 << 13, 64
 def inline(graph: Graph) -> bool:
     """Replace every call of a function or method that has a graph by a copy of that graph.
 
-    Raises RuntimeError for a function that calls itself: its body has no end; and for calls that
-    make too much of little.
+    Raises RuntimeError for a function that calls itself, and if too many nodes would be inserted.
     """
     return _Inliner(graph).block(graph.block())
 
 
 class _Inliner:
+    """The inlining of one graph; each function called is inlined once, and then copied."""
+
     def __init__(self, graph: Graph) -> None:
-        # of the functions met, inlined themselves, and how many nodes that are
+        # id of a function → its graph, with calls inlined, and the number of its nodes
         self.bodies: dict[int, tuple[Graph, int]] = {}
         self.active: list[Any] = []  # the functions whose bodies are being made
         self.left = MOST + SHARE * _size(graph)  # nodes that may be inserted yet
 
     def block(self, block: Block) -> bool:
+        """Replace the calls in a block and in the blocks inside. True if there were any."""
         changed = False
         for node in all_nodes(block, inner_first=True):
             function = _callee(node)
@@ -74,6 +75,7 @@ class _Inliner:
         return changed
 
     def body(self, function: ScriptFunction) -> tuple[Graph, int]:
+        """The graph of a function with its calls inlined, and the number of its nodes."""
         if any(f is function for f in self.active):
             raise RuntimeError(
                 f"function '{function.name}' is called recursively. Recursive calls are not "
@@ -94,7 +96,7 @@ def _size(graph: Graph) -> int:
 
 
 def _callee(node: Node) -> Any:
-    """The function a node calls, if it is one with a graph."""
+    """The function or method that a node calls, if it has a graph; else None."""
     function = None
     if node.kind() == "prim::CallFunction":
         type = node.input(0).type()
@@ -106,6 +108,7 @@ def _callee(node: Node) -> Any:
 
 
 def _replace_call(call: Node, body: Graph, name: str) -> None:
+    """Replace a call by a copy of the body of the function `name`."""
     graph = call.owningGraph()
     arguments = call.inputs()[1:] if call.kind() == "prim::CallFunction" else call.inputs()
     before = call.prev()

@@ -1,4 +1,4 @@
-"""Loop unrolling: a loop of few nodes does eight rounds in one
+"""Loop unrolling: a small loop runs eight iterations in one
 (`torch/csrc/jit/passes/loop_unrolling.cpp`).
 
     for i in range(n):         q = n // 8
@@ -7,20 +7,20 @@
                                for _ in range(n - 8*q):   # the remainder
                                    x = x + i; i += 1
 
-The point is less the jump saved than the longer straight runs of nodes that later passes find: a
-group of fused operations does not reach over the end of a block. A loop that is known to do few
-rounds goes away altogether.
+Later passes gain more than the jumps that are saved: they find longer blocks, and a group of fused
+operations cannot extend past the end of a block. A loop that is known to have few iterations is
+replaced by copies of its body altogether.
 
 | loop                                                 | becomes                                |
 | ---------------------------------------------------- | -------------------------------------- |
 | has a condition (`while`)                            | itself                                 |
 | body of more than 32 nodes, counting nested blocks   | itself                                 |
-| runs zero times                                      | what went in                           |
+| runs zero times                                      | its initial values                     |
 | runs a constant number of times, less than 64        | so many copies of the body             |
 | else                                                 | a main loop of 8 copies and a remainder |
 
-Where the body uses the counter, the counter becomes a carried value: the remainder goes on counting
-where the main loop stopped.
+If the body uses the counter, the counter becomes a carried value: the remainder continues counting
+where the main loop has stopped.
 
 How the real one differs: 1.0.1 ran the body of `for i in range(0)` once when it optimised.
 """
@@ -33,7 +33,7 @@ from internals.jit.passes.dce import dce
 from internals.jit.passes.overloads import constant
 from internals.jit.passes.registry import graph_pass
 
-UNROLL_FACTOR = 8
+UNROLL_FACTOR = 8  # the limits are PyTorch's
 MAX_BODY_SIZE = 32
 MAX_BODY_REPEATS = 64
 
@@ -56,7 +56,7 @@ def _unroll_block(block: Block) -> bool:
 
 
 def is_for_loop(node: Node) -> bool:
-    """Whether this is a loop that only its trip count ends: it starts and continues in any case."""
+    """Whether the loop ends by its trip count only: its conditions are the constant True."""
     return node.kind() == "prim::Loop" and all(
         constant(v) is True for v in (node.input(1), node.blocks()[0].outputs()[0])
     )
@@ -67,17 +67,17 @@ def body_size(block: Block) -> int:
 
 
 def unroll(loop: Node) -> bool:
-    """Unroll one loop, as the table of the module says. Always True: it changes."""
-    body, rounds = loop.blocks()[0], constant(loop.input(0))
-    if isinstance(rounds, int) and rounds <= 0:
+    """Unroll one loop, as in the table above. Always returns True."""
+    body, trip_count = loop.blocks()[0], constant(loop.input(0))
+    if isinstance(trip_count, int) and trip_count <= 0:
         for result, start in zip(loop.outputs(), loop.inputs()[2:]):
             result.replaceAllUsesWith(start)
         loop.destroy()
         return True
     if body.inputs()[0].hasUses():
         _carry_counter(loop)
-    if isinstance(rounds, int) and rounds < MAX_BODY_REPEATS:
-        _repeat_body(body, rounds)
+    if isinstance(trip_count, int) and trip_count < MAX_BODY_REPEATS:
+        _repeat_body(body, trip_count)
         _inline_body(loop)
     else:
         _split(loop)
@@ -85,10 +85,11 @@ def unroll(loop: Node) -> bool:
 
 
 def _split(loop: Node) -> None:
-    """Main loop and remainder."""
+    """Split a loop into a main loop, with a repeated body, and a remainder, a copy of the loop."""
     graph = loop.owningGraph()
     remainder = graph.createClone(loop, lambda v: v).insertAfter(loop)
     for i, (result, rest) in enumerate(zip(loop.outputs(), remainder.outputs())):
+        # first the uses, then the input: else the remainder's input would be replaced, too
         result.replaceAllUsesWith(rest)
         remainder.replaceInput(i + 2, result)
     _repeat_body(loop.blocks()[0], UNROLL_FACTOR)
@@ -102,8 +103,8 @@ def _split(loop: Node) -> None:
 
 
 def _carry_counter(loop: Node) -> None:
-    """The loop's own counter becomes one more carried value, from 0, increased at the end of the
-    body.
+    """Replace the loop's own counter by a carried value, the first, which starts from 0 and is
+    increased at the end of the body.
     """
     graph, body = loop.owningGraph(), loop.blocks()[0]
     with graph.insert_point_guard(loop):
@@ -116,12 +117,12 @@ def _carry_counter(loop: Node) -> None:
 
 
 def _repeat_body(body: Block, times: int) -> None:
-    """Append `times - 1` copies of the body to itself, each going on from what the one before
-    carried.
+    """Append `times - 1` copies of the body to itself, each with the values that the one before
+    carries on.
     """
     graph, original = body.owningGraph(), list(body.nodes())
     carried = body.inputs()[1:]
-    here: dict[Value, Value] = {}
+    here: dict[Value, Value] = {}  # value of the original body → that of the latest copy
     results = body.outputs()
     for _ in range(times - 1):
         here.update(zip(carried, [here.get(v, v) for v in results[1:]]))
@@ -133,7 +134,7 @@ def _repeat_body(body: Block, times: int) -> None:
 
 
 def _inline_body(loop: Node) -> None:
-    """Put the body, which is to run exactly once, in the place of the loop."""
+    """Replace the loop by its body, which is to run exactly once."""
     graph, body = loop.owningGraph(), loop.blocks()[0]
     here = dict(zip(body.inputs()[1:], loop.inputs()[2:]))
     for n in body.nodes():

@@ -1,4 +1,4 @@
-"""What is left of `prim::GradOf` becomes an If (`torch/csrc/jit/passes/lower_grad_of.cpp`).
+"""Lowering of `prim::GradOf` to an If (`torch/csrc/jit/passes/lower_grad_of.cpp`).
 
     %dx = prim::GradOf[name="aten::mul"](%dy)        %any : bool = prim::AnyDefined(%dy)
       block0():                                       %dx = prim::If(%any)
@@ -9,11 +9,11 @@
                                                           %none = prim::Undefined()
                                                           -> (%none)
 
-A formula is linear in the gradients that arrive: when none does, it gives none. Interpreters then
-need not know GradOf at all.
+A formula is linear in the gradients of the node's outputs: if all of these are undefined, so are
+the gradients of its inputs. After this pass, the interpreter need not know GradOf.
 
-How the real one differs: today the condition is `prim::AutogradAnyNonZero` and what the second arm
-gives `prim::AutogradZero`.
+How the real one differs: today the condition is `prim::AutogradAnyNonZero`, and the second arm
+returns `prim::AutogradZero`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from internals.jit.passes.registry import graph_pass
 
 @graph_pass("GradOf becomes If")
 def lower_grad_of(graph: Graph) -> bool:
-    """Replace every GradOf by an If that asks at run time whether any gradient has arrived."""
+    """Replace every GradOf by an If that checks at run time whether any gradient is defined."""
     changed = False
     for node in all_nodes(graph.block(), inner_first=True):
         if node.kind() == "prim::GradOf":
@@ -34,6 +34,7 @@ def lower_grad_of(graph: Graph) -> bool:
 
 
 def _replace(node: Node) -> None:
+    """Replace one GradOf by an If whose second arm returns undefined gradients."""
     graph = node.owningGraph()
     with graph.insert_point_guard(node):
         any_defined = graph.insertNode(graph.create("prim::AnyDefined", node.inputs()))

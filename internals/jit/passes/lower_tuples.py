@@ -1,7 +1,8 @@
-"""Tuples taken apart (`torch/csrc/jit/passes/lower_tuples.cpp`).
+"""Lowering of tuples: reads from a tuple are replaced by its elements
+(`torch/csrc/jit/passes/lower_tuples.cpp`).
 
-A tuple cannot be written to: what comes out of it is what went in. So a read from a tuple whose
-construction is in sight is replaced by the element. With `t = prim::TupleConstruct(a, b)`:
+A tuple cannot be written to, so its elements stay those it was made of. If the graph contains its
+construction, a read from it is replaced by the element. With `t = prim::TupleConstruct(a, b)`:
 
 | node                                   | becomes                                  |
 |----------------------------------------|------------------------------------------|
@@ -11,11 +12,11 @@ construction is in sight is replaced by the element. With `t = prim::TupleConstr
 
 `lower_simple_tuples` does this wherever it can; the executor runs it. `lower_all_tuples` leaves no
 tuple at all, for targets that have none (ONNX): constants that are tuples, inputs and outputs of
-the graph, and what Ifs and Loops carry are flattened too, an input `%x : (Tensor, int)` into two
-inputs. Both end with dead code elimination, which removes the constructions.
+the graph, and the values of Ifs and Loops are flattened, too, an input `%x : (Tensor, int)` into
+two inputs. Both end with dead code elimination, which removes the constructions.
 
-How the real one differs: nothing in the rules. Its `lower_all_tuples` fails inside dead code
-elimination for an If whose arms return a tuple nobody reads.
+How the real one differs: its `lower_all_tuples` fails inside dead code elimination for an If whose
+arms return a tuple that is not used.
 """
 
 from __future__ import annotations
@@ -39,9 +40,7 @@ MAY_HOLD_TUPLES = ("prim::If", "prim::Loop", "prim::Param", "prim::Uninitialized
 
 @graph_pass("reads from tuples in sight")
 def lower_simple_tuples(graph: Graph) -> bool:
-    """Replace what is read from a tuple by what was put into it, where the construction of the
-    tuple is in sight.
-    """
+    """Replace reads from tuples by the elements, where the graph contains the construction."""
     changed = _lower_reads(graph.block())
     return dce(graph) or changed
 
@@ -50,8 +49,8 @@ def lower_simple_tuples(graph: Graph) -> bool:
 def lower_all_tuples(graph: Graph) -> bool:
     """Flatten every tuple of the graph, its inputs and outputs included.
 
-    Raises RuntimeError for a tuple that cannot be taken apart: one that an operator returns, or
-    whose index is no constant.
+    Raises RuntimeError for a tuple that cannot be lowered: one that an operator returns, or that is
+    read by a non-constant index.
     """
     before = str(graph)
     _lower_block(graph.block())
@@ -70,7 +69,7 @@ def _lower_reads(block: Block) -> bool:
 
 def _replace_read(read: Node) -> bool:
     """Let the users of a read use the tuple's elements instead. The read itself stays, unused.
-    False if nothing is known.
+    False if the construction or the index is not known.
     """
     construct = read.input(0).node()
     if construct.kind() != "prim::TupleConstruct" or not any(v.hasUses() for v in read.outputs()):
@@ -96,8 +95,8 @@ def _replace_read(read: Node) -> bool:
 
 
 def _lower_block(block: Block) -> None:
-    """A block's inputs are outputs of its Param node, and its outputs inputs of its Return node:
-    both are flattened like any.
+    """Flatten the tuples of a block. Its inputs are the outputs of its Param node, and its outputs
+    the inputs of its Return node, so both are flattened like those of any node.
     """
     _flatten_outputs(block.paramNode(), before=block.paramNode().next())
     for node in block.nodes():
@@ -107,6 +106,7 @@ def _lower_block(block: Block) -> None:
 
 
 def _lower_node(node: Node) -> None:
+    """Flatten the tuples among the inputs and outputs of a node; a read is replaced."""
     if node.kind() == "prim::TupleConstruct":
         return
     if node.kind() in READS:
@@ -120,8 +120,8 @@ def _lower_node(node: Node) -> None:
 
 
 def _flatten_inputs(node: Node) -> None:
-    """`op(a, t, c)` becomes `op(a, t0, t1, c)`; a tuple inside a tuple is met again at the same
-    place.
+    """Make `op(a, t0, t1, c)` of `op(a, t, c)`. `i` stays where it is after a tuple, so a tuple
+    inside of it is flattened next.
     """
     i = 0
     while i < node.inputsSize():
@@ -139,8 +139,8 @@ def _flatten_inputs(node: Node) -> None:
 
 
 def _flatten_outputs(node: Node, before: Node) -> None:
-    """`a, t, c = op()` becomes `a, t0, t1, c = op()` and `t = prim::TupleConstruct(t0, t1)`, put in
-    front of `before`.
+    """Make `a, t0, t1, c = op()` and `t = prim::TupleConstruct(t0, t1)` of `a, t, c = op()`; the
+    construction is inserted before the node `before`.
     """
     i = 0
     while i < node.outputsSize():
@@ -163,8 +163,8 @@ def _flatten_outputs(node: Node, before: Node) -> None:
 
 
 def _spell_out_constant(node: Node) -> bool:
-    """A constant tuple becomes a construction of constants, and is dead then. False for any other
-    node.
+    """Replace a constant tuple by a construction of constants; the node itself stays, unused. False
+    for any other node.
     """
     if node.kind() != "prim::Constant" or not isinstance(node.output().type(), TupleType):
         return False

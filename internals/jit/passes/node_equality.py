@@ -1,13 +1,13 @@
-"""When two nodes compute the same: a key that is equal for both
+"""Equality of nodes: two nodes with equal keys compute the same
 (`torch/csrc/jit/ir/node_hashing.cpp`).
 
 The key of a node is made of its kind, its inputs (the same values, not equal ones), the types of
-its outputs, and its attributes. It says nothing about side effects, random numbers or memory:
-whoever merges two nodes has to look at those as well.
+its outputs, and its attributes. It ignores side effects, random numbers and memory: a pass that
+merges two nodes must check those as well.
 
-How the real one differs: it hashes and compares the nodes themselves. Its floats compare as
+How the real one differs: it hashes and compares the nodes themselves. It compares floats as
 numbers, so that 0.0 and -0.0 are the same constant to it (and `1 / x` may change its sign); here
-they are compared bit by bit.
+their bits are compared.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import numpy as np
 from internals.core.tensor_impl import TensorImpl, host_array
 from internals.jit.ir import Node
 
-LARGEST = 1 << 24  # bytes that are compared
+LARGEST = 1 << 24  # bytes of a tensor that is compared by its contents
 
 
 def node_key(node: Node) -> Hashable | None:
-    """The key of a node; None for one that is equal to no other: nodes with blocks, subgraphs, or
-    Python behind them.
+    """The key of a node; None for a node that does not equal any other: one with blocks, a
+    subgraph, or a Python function.
     """
     if node.blocks() or node.pyobj is not None:
         return None
@@ -40,8 +40,8 @@ def node_key(node: Node) -> Hashable | None:
 
 
 def value_key(value: object) -> Hashable:
-    """Equal for values that no program can tell apart. Objects of other classes are equal to
-    themselves only.
+    """A key that is equal for values that a program cannot tell apart: 1, 1.0 and True have
+    different keys, as have 0.0 and -0.0. An unhashable object equals itself only.
     """
     if isinstance(value, TensorImpl):
         return _TensorKey(value)
@@ -61,10 +61,10 @@ def value_key(value: object) -> Hashable:
 
 
 class _TensorKey:
-    """Equal when dtype, sizes, strides and every bit agree; a large tensor, which may be one number
-    expanded, equals itself only.
+    """The key of a tensor: equal if dtype, sizes, strides, device and every bit agree.
 
-    The hash looks at the first few elements only.
+    A tensor of more than `LARGEST` bytes equals itself only: it may be one number, expanded, and to
+    compare it would write it out. The hash reads the first eight elements only.
     """
 
     def __init__(self, tensor: TensorImpl) -> None:

@@ -1,10 +1,11 @@
-"""Which overload a node calls, as one word, so that the rules of a pass can be a table
-(`torch/csrc/jit/ir/ir.h`).
+"""The overload that a node calls, as one word, so that the rules of a pass can be a table; and its
+constant arguments (`torch/csrc/jit/ir/ir.h`).
 
     overload_of(node) == "aten::add.Tensor"
+    named_constant(node, "alpha") == 1
 
-How the real one differs: `OperatorSet` holds schemas, and asks a node whether it matches each of
-those of its kind.
+How the real one differs: `OperatorSet` contains schemas, and compares a node with each schema of
+its kind.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from typing import Any
 
 from internals.jit.ir import Node, Value
 
-NOT_CONSTANT = object()
+NOT_CONSTANT = object()  # not None, which is a constant
 
 
 def overload_of(node: Node) -> str:
-    """`aten::add.Tensor`; the kind alone where there is one overload without a name, or no operator
-    at all.
+    """Kind and overload name, `aten::add.Tensor`; the kind alone if the overload has no name, or if
+    the node does not call an operator.
     """
     schema = node.schema()
     overload = schema.overload_name if schema is not None else ""
@@ -31,5 +32,7 @@ def constant(v: Value) -> Any:
 
 
 def named_constant(node: Node, name: str) -> Any:
-    """The constant given for argument `name`, or `NOT_CONSTANT`."""
+    """The constant that is passed for the argument `name`; `NOT_CONSTANT` if it is not constant.
+    Raises RuntimeError if the operator has no such argument.
+    """
     return constant(node.namedInput(name))

@@ -1,22 +1,21 @@
-"""Convolutions and what goes with them become `prim::ConvolutionGroup`s, which keep activations in
-blocks between layers.
+"""Groups of convolutions and the layers around them, which keep activations in a blocked layout.
 
-A convolution is fastest on memory laid out for it, and what surrounds it in a network (`relu`,
-`add`, pooling, the linear layer at the end) can work on that layout as well. So a whole region of a
-frozen graph becomes one node with a graph inside, and numbers are rearranged only where they enter
-the region and where they leave it. What runs the group is
-`internals/jit/runtime/convolution_group.py`; the graph inside is what it means, and what runs where
-the kernels do not.
+A convolution is fastest with a memory layout made for it, and the layers around it in a network
+(`relu`, `add`, pooling, the linear layer at the end) can work on that layout as well. So a whole
+region of a frozen graph becomes one node, `prim::ConvolutionGroup`, with a graph inside, and
+activations are rearranged only where they enter and leave the region.
+`internals/jit/runtime/convolution_group.py` runs the group; the graph inside defines its result,
+and is run itself where there are no kernels.
 
-1. Pieces of a constant (attention has the weights of three layers in one) become constants.
-2. Batch norm's check of dimensions (`if dim(conv(x)) != 4: raise`) asks about `x` instead, since no
-   layer of a region changes the number of dimensions; then all checks ask the same, and one is
+1. Chunks of a constant (attention has the weights of three layers in one) become constants.
+2. Batch norm's check of dimensions (`if dim(conv(x)) != 4: raise`) checks `x` instead, since no
+   layer of a region changes the number of dimensions; then all checks are the same, and one is
    enough.
-3. `relu_`, `hardtanh_`, `add_` that write to what only they read become `relu`, `hardtanh`, `add`.
-   Afterwards they are put back, outside of groups and inside.
-4. From the last node to the first, a node of the table becomes a group and swallows the nodes of
+3. `relu_`, `hardtanh_`, `add_` become `relu`, `hardtanh`, `add` if their write cannot be seen
+   elsewhere. Afterwards they are made in-place again, outside of groups and inside.
+4. From the last node to the first, a node of the table becomes a group and takes in the nodes of
    the table that it reads.
-5. Groups without a convolution, or a linear layer of some size, are taken apart again.
+5. Groups without a convolution, or a linear layer of some size, are dissolved.
 
 | node                                 | if                                                        |
 |--------------------------------------|-----------------------------------------------------------|
@@ -68,9 +67,7 @@ WAS_IN_PLACE = "in_place"
 
 @graph_pass("convolutions and their neighbours in blocked layout")
 def pack_convolutions(graph: Graph) -> bool:
-    """Gather regions around convolutions into `prim::ConvolutionGroup` nodes. True if there is
-    one.
-    """
+    """Put regions around convolutions into `prim::ConvolutionGroup` nodes. True if there is one."""
     if changes_grad_mode(graph):
         return False
     cut_constants(graph)
@@ -90,8 +87,8 @@ def pack_convolutions(graph: Graph) -> bool:
 
 @graph_pass("convolution groups become their operators again")
 def unpack_convolutions(graph: Graph) -> bool:
-    """Put the graphs of all `prim::ConvolutionGroup` nodes in their place: for files, and for
-    readers. True if there were any.
+    """Replace all `prim::ConvolutionGroup` nodes by their graphs, for archives and for reading.
+    True if there were any.
     """
     groups = [n for n in all_nodes(graph.block()) if n.kind() == GROUP]
     for group in groups:
@@ -118,6 +115,7 @@ def is_packable(node: Node) -> bool:
 
 
 def _constants(node: Node, *names: str) -> bool:
+    """Whether the arguments with these names are constants."""
     return all(named_constant(node, name) is not NOT_CONSTANT for name in names)
 
 
@@ -139,6 +137,7 @@ def _is_linear(node: Node) -> bool:
 
 
 def _is_average(node: Node) -> bool:
+    """Whether the average is over whole windows, in which zeros of the padding count."""
     if (
         not _constants(node, "kernel_size", "stride")
         or named_constant(node, "ceil_mode") is not False
@@ -185,15 +184,16 @@ def _is_worth_it(node: Node) -> bool:
     return _convolves(node)
 
 
-# What stands in the way
+# Preparations
 
 
 def cut_constants(graph: Graph) -> bool:
-    """`chunk` of a constant that nobody writes to becomes a constant for each piece."""
+    """Replace `chunk` of a constant that is not written to by a constant for each chunk."""
     changed = False
     aliases: AliasDb | None = None
     for node in graph.findAllNodes("aten::chunk"):
         source = node.input(0)
+        # A cast only changes the type: look through it for the constant.
         while source.node().kind() == "prim::unchecked_cast":
             source = source.node().input()
         tensor, arguments = constant(source), [constant(v) for v in node.inputs()[1:]]
@@ -216,11 +216,11 @@ def cut_constants(graph: Graph) -> bool:
 
 
 def ask_inputs_for_dim(graph: Graph) -> bool:
-    """`dim` of a convolution's result becomes `dim` of what the region began with; of equal checks
-    the first stays.
+    """Replace `dim` of a layer's result by `dim` of the value that the chain of layers began with;
+    of equal checks the first stays.
     """
     changed = False
-    sources: dict[Value, Value] = {}  # where the chain of layers that made a value begins
+    sources: dict[Value, Value] = {}  # value → the one that its chain of layers began with
     for node in all_nodes(graph.block()):
         kind = node.kind().removesuffix("_")
         if kind == "aten::dim" and node.input() in sources:
@@ -239,6 +239,7 @@ def ask_inputs_for_dim(graph: Graph) -> bool:
 
 
 def _drop_repeated_checks(block: Block) -> None:
+    """Destroy each `if c: raise` that follows another one with the same condition."""
     known: set[Value] = set()
     for node in list(block.nodes()):
         if node.kind() != "prim::If" or node.outputsSize():
@@ -255,8 +256,8 @@ def _drop_repeated_checks(block: Block) -> None:
 
 
 def make_new_tensors(graph: Graph) -> None:
-    """In-place operators whose write nobody else can see become the ones that make a new tensor,
-    and are marked.
+    """Replace in-place operators whose write cannot be seen elsewhere by those that return a new
+    tensor, and mark these.
     """
     writes = [n for n in all_nodes(graph.block()) if n.kind() in IN_PLACE]
     if not writes:
@@ -264,7 +265,7 @@ def make_new_tensors(graph: Graph) -> None:
     aliases = AliasDb(graph)
     hidden: set[Node] = set()
     for node in writes:
-        if _nobody_else_sees(node, aliases, hidden):
+        if _is_hidden_write(node, aliases, hidden):
             hidden.add(node)
     for node in writes:
         if node in hidden:
@@ -275,7 +276,7 @@ def make_new_tensors(graph: Graph) -> None:
 
 
 def put_writes_back(graph: Graph) -> None:
-    """What `make_new_tensors` marked is in place again, inside of groups and outside."""
+    """Make the operators marked by `make_new_tensors` in-place again, in groups and outside."""
     for node in list(all_nodes(graph.block())):
         if node.kind() == GROUP:
             put_writes_back(subgraph_of(node))
@@ -284,11 +285,11 @@ def put_writes_back(graph: Graph) -> None:
             node.destroy()
 
 
-def _nobody_else_sees(write: Node, aliases: AliasDb, hidden: set[Node]) -> bool:
-    """Whether what is written to is new memory, and read afterwards only by way of the value that
-    the write returns.
+def _is_hidden_write(write: Node, aliases: AliasDb, hidden: set[Node]) -> bool:
+    """Whether the memory written to is new, and read afterwards only through the value that the
+    write returns.
 
-    New is what a layer of the table made, or an earlier such write, one of `hidden`.
+    It is new if a layer of the table, or an earlier such write (in `hidden`), has made it.
     """
     written = write.input(0)
     maker = written.node()
@@ -310,12 +311,12 @@ def _nobody_else_sees(write: Node, aliases: AliasDb, hidden: set[Node]) -> bool:
 
 
 def _later_uses(v: Value, node: Node) -> list[Use]:
-    """Where `v` is read after `node`."""
+    """The uses of `v` after `node`."""
     return [u for u in v.uses() if u.user is not node and u.user.isAfter(node)]
 
 
 def _made_from(values: list[Value]) -> set[Value]:
-    """These values, and all that are computed from them."""
+    """These values, and all values computed from them."""
     found: set[Value] = set()
     waiting = list(values)
     while waiting:
@@ -327,7 +328,7 @@ def _made_from(values: list[Value]) -> set[Value]:
 
 
 def _renamed(node: Node, kind: str) -> Node:
-    """A node of another kind that takes the place of `node`."""
+    """A node of another kind, inserted before `node`, whose users use it from now on."""
     new = node.owningGraph().create(kind, node.inputs(), 1).insertBefore(node)
     new.copyMetadata(node)
     new.output().copyMetadata(node.output())
@@ -339,21 +340,23 @@ def _renamed(node: Node, kind: str) -> Node:
 
 
 def _gather(block: Block, reorder: Reorder) -> None:
-    """One walk over a block from its last node to the first."""
+    """Make the groups of a block, in one walk from its last node to the first."""
     node = block.return_node().prev()
     while node is not block.param_node():
         for inner in node.blocks():
             _gather(inner, reorder)
         if node.kind() == GROUP or (is_packable(node) and not reorder.has_writers(node)):
             group = node if node.kind() == GROUP else create_singleton(node, GROUP)
-            while _swallow_one(group, block, reorder):
+            while _take_in_one(group, block, reorder):
                 pass
             node = group
         node = node.prev()
 
 
-def _swallow_one(group: Node, block: Block, reorder: Reorder) -> bool:
-    """Take the latest producer of the group's inputs that can be taken. True if there was one."""
+def _take_in_one(group: Node, block: Block, reorder: Reorder) -> bool:
+    """Take the latest producer of an input that can be moved into the group. True if there was
+    one.
+    """
     reorder.changed()
     for v in reverse_topological(group.inputs(), block):
         producer = v.node()

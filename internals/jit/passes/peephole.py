@@ -1,22 +1,22 @@
-"""Peephole optimisation: small patterns, looked at through a hole
+"""Peephole optimisation: small patterns are replaced by simpler ones
 (`torch/csrc/jit/passes/peephole.cpp` and its neighbours).
 
-A rule looks at one node and at what made its inputs. The talk's example is `t(t(x))`: transposed
-twice, it is x. The table of rules is in three parts: `TENSOR_RULES` in `peephole_tensors.py`,
-`NUMBER_RULES` in `peephole_numbers.py` (numbers, None, casts) and `LIST_RULES` in
-`peephole_lists.py`. `print(rules())` shows it.
+A rule looks at one node and at the nodes that make its inputs. The talk's example is `t(t(x))`:
+transposed twice, it is x. The table of rules has three parts: `TENSOR_RULES` in
+`peephole_tensors.py`, `NUMBER_RULES` in `peephole_numbers.py` (numbers, None, casts) and
+`LIST_RULES` in `peephole_lists.py`. `print(rules())` shows it.
 
-Some rules put a value that exists in the place of a new tensor (`x * 1` becomes x), after which two
-results share memory. They are applied only if nothing writes to either, and if the caller does not
-get hold of both (`safe_to_merge`).
+Some rules replace a new tensor by an existing value (`x * 1` becomes x), after which two results
+share memory. They are applied only if neither is written to, and if the caller does not get both
+(`safe_to_merge`).
 
-How the real one differs: there are a few rules more (for dicts, convolutions, profiled types), and
-four of its rules are wrong in corners, which is not copied. It removes `x * 1` and `x / 1` without
-asking for the dtype, though with a bool x the first is an int64, and with an int x the second a
-float. It finds `x == x` True for a float x, though NaN is not equal to NaN. It makes
-`int(NumToTensor(2.5))` 2.5. And it makes a list of the sizes of a tensor one constant even when the
-caller gets that list. Here as there `x + 0` becomes x, though -0.0 + 0 is 0.0: the plans of the
-talk would not be PyTorch's otherwise.
+How the real one differs: it has a few more rules (for dicts, convolutions, profiled types), and
+four of its rules are wrong in corner cases, which is not copied. It removes `x * 1` and `x / 1`
+whatever the dtype, though with a bool x the first is an int64, and with an int x the second a
+float. It takes `x == x` for True if x is a float, though NaN does not equal NaN. It makes
+`int(NumToTensor(2.5))` 2.5. And it makes the list of a tensor's sizes a constant even if the caller
+gets that list. As in PyTorch, `x + 0` becomes x, though -0.0 + 0 is 0.0: otherwise the plans would
+not be those of the talk.
 """
 
 from __future__ import annotations
@@ -45,12 +45,13 @@ def peephole(graph: Graph) -> bool:
 
 
 def rules() -> str:
-    """The table, for reading: what is looked for, and what it becomes."""
+    """The table as text: each pattern and what it becomes."""
     width = max(len(r.pattern) for r in RULES)
     return "\n".join(f"{r.pattern:<{width}}  ->  {r.becomes}" for r in RULES)
 
 
 def _apply(block: Block, table: dict[str, list[Rule]], facts: Facts) -> bool:
+    """Apply to each node the first rule that fits. True if there was one."""
     changed = False
     for node in all_nodes(block, inner_first=True):
         for rule in table.get(node.kind(), ()):
@@ -61,6 +62,7 @@ def _apply(block: Block, table: dict[str, list[Rule]], facts: Facts) -> bool:
 
 
 def _try(rule: Rule, node: Node, facts: Facts) -> bool:
+    """Apply a rule to a node if it fits. The node stays, unused, for dead code elimination."""
     if not any(v.hasUses() for v in node.outputs()):
         return False
     found = rule.find(node, facts)
@@ -76,6 +78,7 @@ def _try(rule: Rule, node: Node, facts: Facts) -> bool:
 
 
 def _replace(old: Value, new: Value | Constant, node: Node) -> None:
+    """Replace a value by another, or by a new constant, which is inserted before `node`."""
     graph = node.owningGraph()
     if isinstance(new, Constant):
         with graph.insert_point_guard(node):

@@ -1,10 +1,10 @@
-"""Peephole rules for lists whose making is in sight (`peephole_list_idioms.cpp`).
+"""Peephole rules for lists whose construction the graph contains (`peephole_list_idioms.cpp`).
 
-`l = prim::ListConstruct(a, b)` can be looked into as long as nothing writes to l, neither under
-this name nor under another. Lists are joined as long as they are short: `xs = xs + xs`, twenty
-times, is a list of a million.
+The elements of `l = prim::ListConstruct(a, b)` are known as long as l is not written to, by this
+name or another. Lists are joined only if they are short: `xs = xs + xs`, twenty times, is a list of
+a million.
 
-How the real one differs: it can also learn the length of a list from a condition, `if len(x) == 2`.
+How the real one differs: it also derives the length of a list from a condition, `if len(x) == 2`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from internals.jit.ir import ListType, Node, Value
 from internals.jit.passes.overloads import constant
 from internals.jit.passes.peephole_rules import Constant, Facts, Rule
 
-LONGEST = 1 << 10  # elements of a list that was joined
+LONGEST = 1 << 10  # elements of the joined list
 
 
 def _elements(value: Value, facts: Facts) -> list[Value] | None:
-    """What is in a list; None if that is not known."""
+    """The elements of a list; None if they are not known."""
     node = value.node()
     known = node.kind() == "prim::ListConstruct" and not facts.is_written(value)
     return node.inputs() if known else None
@@ -62,6 +62,7 @@ def _joined(node: Node, facts: Facts) -> Value | None:
 
 
 def _part(node: Node, facts: Facts) -> Value | None:
+    """A slice with constant ends; one with step 0 is left, to raise its error."""
     if not isinstance(node.input(0).type(), ListType):
         return None
     elements, ends = _elements(node.input(0), facts), [constant(v) for v in node.inputs()[1:]]
@@ -75,13 +76,13 @@ def _part(node: Node, facts: Facts) -> Value | None:
 
 
 def _list_of(elements: list[Any], node: Node, facts: Facts) -> Value:
-    """A new list in the place of the old one; later rules may look into it, so memory is analysed
-    anew.
+    """A new list, constructed before `node`. Later rules may look into it, so the alias analysis,
+    which does not know it, is discarded.
     """
     graph = node.owningGraph()
-    made = graph.create("prim::ListConstruct", elements).copyMetadata(node).insertBefore(node)
+    construct = graph.create("prim::ListConstruct", elements).copyMetadata(node).insertBefore(node)
     facts.forget()
-    return made.output().setType(node.output().type())
+    return construct.output().setType(node.output().type())
 
 
 LIST_RULES = (

@@ -1,6 +1,8 @@
-"""Peephole rules for numbers, None and casts (`peephole_non_tensor.cpp`).
+"""Peephole rules for numbers, None and casts (`peephole_non_tensor.cpp`), with the table
+`NUMBER_RULES` at the end.
 
-How the real one differs: see `peephole.py`.
+A rule's function gets a node of its kind. It returns the value that replaces the node's output, or
+None if the rule does not apply. `peephole.py` says how the real one differs.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ def _int_times_one(node: Node, facts: Facts) -> Value | None:
 
 
 def _other(node: Node, neutral: int, either_side: bool) -> Value | None:
+    """The other operand, if one is the constant `neutral`: the second, or either."""
     if not _ints(node):
         return None
     a, b = node.inputs()
@@ -49,7 +52,7 @@ def _other(node: Node, neutral: int, either_side: bool) -> Value | None:
 
 
 def _two_steps(node: Node, facts: Facts) -> Value | None:
-    """`(i + 2) - 1` is `i + 1`: of two additions of constants one is left."""
+    """`i + 1` for `(i + 2) - 1`: two additions of constants become one."""
     inner = node.input(0).node()
     if not _ints(node) or inner.kind() not in ("aten::add", "aten::sub") or not _ints(inner):
         return None
@@ -70,7 +73,7 @@ def _signed(node: Node, n: int) -> int:
 
 
 def _already(type: type[Type]) -> Any:
-    """A cast to the type that the value has."""
+    """The function of a rule that removes a cast to `type` from a value of that type."""
 
     def find(node: Node, facts: Facts) -> Value | None:
         return (
@@ -83,8 +86,8 @@ def _already(type: type[Type]) -> Any:
 
 
 def _number_of_a_number(node: Node, facts: Facts) -> Value | None:
-    """A number that went into a tensor and comes out again, if it is of the type that is asked
-    for.
+    """The number that a tensor was made of, if it has the type that it is cast to. Otherwise the
+    cast changes it: `int(NumToTensor(2.5))` is 2.
     """
     inner = node.input(0).node()
     if inner.kind() != "prim::NumToTensor" or facts.is_written(inner.output()):
@@ -94,6 +97,9 @@ def _number_of_a_number(node: Node, facts: Facts) -> Value | None:
 
 
 def _cast_to_a_wider_type(node: Node, facts: Facts) -> Value | None:
+    """The value itself, if its type is a subtype already. Tensor types must be equal, so a cast
+    that forgets a shape stays.
+    """
     mine, wanted = node.input(0).type(), node.output().type()
     return (
         node.input(0)
@@ -106,6 +112,7 @@ def _cast_to_a_wider_type(node: Node, facts: Facts) -> Value | None:
 
 
 def _never_none(value: Value) -> bool:
+    """Whether the type of the value excludes None."""
     return not isinstance(value.type(), (NoneType, OptionalType, AnyType, VarType))
 
 
@@ -134,7 +141,9 @@ def _compared_with_itself(node: Node, facts: Facts) -> Constant | None:
 
 
 def _its_own_condition(node: Node, facts: Facts) -> list[Value] | None:
-    """`True if c else False` is c: what `a and b` leaves behind once b is known to be True."""
+    """The outputs of an If, with c for `True if c else False`, which `a and b` becomes if b is
+    known to be True. None if there is no such output.
+    """
     condition = node.input()
     found = [
         condition

@@ -1,8 +1,8 @@
-"""What the rules of the peephole pass (`peephole.cpp`) are made of: a pattern, what it becomes, and
-the function that finds out.
+"""The parts of a peephole rule (`peephole.cpp`): a pattern, its replacement, and the function that
+finds them.
 
-How the real one differs: rules are branches of one long if-else; each asks `node->matches(schema)`
-itself.
+How the real one differs: rules are the branches of one long if-else, each with a
+`node->matches(schema)` of its own.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from internals.jit.passes.aliasing import is_written
 
 
 class Constant(NamedTuple):
-    """A Python value that is to become a constant of the graph."""
+    """A Python value, as the result of a rule: it becomes a constant of the graph."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Rule:
-    """`find(node, facts)` gives what the node's output is replaced by (a list: one for each
-    output), None if it does not apply.
+    """One rule for nodes of a kind, such as "aten::t". `pattern` and `becomes` are for the reader.
 
-    kind: "aten::t", or with an overload, "aten::mul.Scalar". merges: the output was a tensor or
-    list of its own, and what it is replaced by is one that exists already.
+    `find(node, facts)` returns the value or `Constant` that replaces the node's output (a list of
+    them, if the node has several), or None if the rule does not apply. `merges` says that a tensor
+    or list of its own is replaced by an existing one, which must be safe.
     """
 
     kind: str
@@ -39,8 +39,8 @@ class Rule:
 
 
 class Facts:
-    """What rules may ask about the graph. Memory is analysed when first asked for, and kept up to
-    date when values merge.
+    """The facts about the graph that rules may ask for. The alias analysis is made on first use,
+    and kept up to date when values are merged.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -54,12 +54,12 @@ class Facts:
         return self._aliases
 
     def merged(self, old: Value, new: Value) -> None:
-        """The users of `old` use `new` now, which is one object where there were two."""
+        """Record that the users of `old` use `new` now."""
         if self._aliases is not None and not self._aliases.merged(old, new):
             self.forget()
 
     def forget(self) -> None:
-        """The graph has changed in a way that matters to memory."""
+        """Discard the alias analysis: the graph has changed in a way that matters to memory."""
         self._aliases = None
 
     def is_written(self, *values: Value) -> bool:

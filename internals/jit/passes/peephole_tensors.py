@@ -1,10 +1,12 @@
-"""Peephole rules for tensors (`peephole.cpp`, `peephole_alias_sensitive.cpp`).
+"""Peephole rules for tensors (`peephole.cpp`, `peephole_alias_sensitive.cpp`), with the table
+`TENSOR_RULES` at the end.
 
-Most need to know something of a tensor before it exists: its type tells, in a trace or after shape
-propagation. Sizes are believed only of tensors that nothing writes to, since `x.t_()` changes them;
-a dtype and a device stay.
+Most rules need to know something of a tensor before it exists, which its type tells in a trace or
+after shape propagation. Sizes are trusted only if the tensor is not written to, since `x.t_()`
+changes them; dtype and device cannot change.
 
-How the real one differs: see `peephole.py`.
+A rule's function gets a node of its kind. It returns the value that replaces the node's output, or
+None if the rule does not apply. `peephole.py` says how the real one differs.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from internals.jit.passes.aliasing import escapes
 from internals.jit.passes.overloads import constant
 from internals.jit.passes.peephole_rules import Constant, Facts, Rule
 
-NO_TYPE = TensorType.get()
+NO_TYPE = TensorType.get()  # of which nothing is known
 
 
 def _type(value: Value) -> TensorType:
@@ -56,10 +58,12 @@ def _plus_zero(node: Node, facts: Facts) -> Value | None:
 
 
 def _unchanged(node: Node) -> Value | None:
-    """The tensor of `x op number`, if its dtype is known to remain and no view of the result is
-    taken (a copy may have other strides than x, and `view` minds)."""
+    """The x of `x op number`, if the result is known to have its dtype, and no view of the result
+    is taken: `view` depends on strides, and those of x may differ from those of the result.
+    """
     x, number = node.input(0), constant(node.input(1))
     dtype = _type(x).dtype()
+    # The result has at least the category of the number; that of a division is a float.
     if dtype is None or dtype.category < max(
         _CATEGORY[type(number)], 2 if node.kind() == "aten::div" else 1
     ):
@@ -70,6 +74,7 @@ def _unchanged(node: Node) -> Value | None:
     )
 
 
+# as `dtype.category`
 _CATEGORY: dict[type, int] = {bool: 0, int: 1, float: 2, complex: 3}
 
 
@@ -78,7 +83,7 @@ def _is_number(value: object, number: int) -> bool:
 
 
 def _summed_twice(node: Node, facts: Facts) -> Value | None:
-    """Summing to one size and then to another is summing to the other."""
+    """`sum_to(x, b)` for `sum_to(sum_to(x, a), b)`: the node itself, with its input replaced."""
     inner = node.input(0).node()
     if inner.kind() != node.kind() or constant(node.input(1)) is None:
         return None
@@ -87,11 +92,15 @@ def _summed_twice(node: Node, facts: Facts) -> Value | None:
 
 
 def _sizes(x: Value, facts: Facts) -> list[int] | None:
+    """The sizes of a tensor, if all are known and it is not written to."""
     sizes = _type(x).sizes()
     return None if sizes is None or facts.is_written(x) else sizes
 
 
 def _all_sizes(node: Node, facts: Facts) -> Constant | None:
+    """The list of sizes as a constant, unless the list may be written to, in the graph or by the
+    caller: a constant is one list for all runs.
+    """
     if (
         node.inputsSize() != 1
         or facts.is_written(node.output())
@@ -103,6 +112,7 @@ def _all_sizes(node: Node, facts: Facts) -> Constant | None:
 
 
 def _one_size(node: Node, facts: Facts) -> Constant | None:
+    """One size as a constant; the others need not be known."""
     if node.inputsSize() != 2:
         return None
     dim, sizes = constant(node.input(1)), _type(node.input(0)).varyingSizes()

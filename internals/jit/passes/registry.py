@@ -1,9 +1,10 @@
-"""The passes by name, and how one is run: timed, its changes noticed, the graph verified afterwards
-if that was asked for.
+"""The table of passes, and the function that runs one: it measures the time, records the changes,
+and verifies the graph afterwards if asked to (`torch/csrc/jit/passes/pass_manager.h`,
+`RegisterPrePass`, `RegisterPostPass`).
 
-A pass is a function `(graph) -> bool` that rewrites a graph in place and says whether it changed
-it. `@graph_pass("title")` enters it in `PASSES` (`load_passes()` has them all entered that are
-ours). So one written in a notebook is as good as any:
+A pass is a function `(graph) -> bool` that rewrites a graph in place and returns whether it changed
+it. `@graph_pass("title")` enters it in `PASSES`; `load_passes()` imports those of this package. One
+written in a notebook works like any other:
 
     @graph_pass("relu of relu is relu")
     def relu_twice(graph):
@@ -17,10 +18,8 @@ ours). So one written in a notebook is as good as any:
     run_pass("relu_twice", graph)          # once, on this graph
     register_post_pass("relu_twice")       # from now on the executor runs it after its own passes
 
-The counterpart of `torch/csrc/jit/passes/pass_manager.h` (`RegisterPrePass`, `RegisterPostPass`).
-
-How the real one differs: its passes are plain C++ functions without a table, most of them return
-nothing, and only debug builds verify the graph after a pass.
+How the real one differs: its passes are C++ functions without a table, most of them return nothing,
+and only debug builds verify the graph after a pass.
 """
 
 from __future__ import annotations
@@ -42,11 +41,10 @@ PassFunction = Callable[["Graph"], "bool | None"]
 
 @dataclass(frozen=True)
 class Pass:
-    """A pass of the table: its `name`, its `title` in a few words, the `function` that does the
-    work.
+    """A pass of the table: its `name`, its `title` in a few words, and its `function`.
 
-    `verifiable` is False for one that prepares a graph for an exporter: no operator takes what it
-    leaves.
+    `verifiable` is False for one that prepares a graph for an exporter, and leaves calls that do
+    not match a schema.
     """
 
     name: str
@@ -56,12 +54,12 @@ class Pass:
 
     @property
     def doc(self) -> str:
-        """What its docstring says."""
+        """The docstring of its function, "" if it has none."""
         return (self.function.__doc__ or "").strip()
 
     def __call__(self, graph: Graph) -> bool:
-        """Run it. True if the graph was changed; a pass that returns None is taken to have changed
-        it.
+        """Run the pass. True if the graph was changed; a pass that returns None counts as having
+        changed it.
         """
         return run_pass(self, graph, keep_text=False).changed
 
@@ -71,8 +69,8 @@ class Pass:
 
 @dataclass(frozen=True)
 class PassRecord:
-    """What one run of a pass did: the graph's text `before` and `after` ("" unless kept), and the
-    milliseconds it took.
+    """The report of one run of a pass: whether the graph was `changed`, its text `before` and
+    `after` ("" unless kept), and the milliseconds it took.
     """
 
     name: str
@@ -92,8 +90,8 @@ _verify = os.environ.get("INTERNALS_VERIFY_PASSES") == "1"
 def graph_pass(
     title: str, verifiable: bool = True
 ) -> Callable[[PassFunction], Callable[[Graph], bool]]:
-    """Decorator: enters a function in `PASSES` under its own name. Calling it still runs it,
-    verified if that is switched on.
+    """Decorator: enters a function in `PASSES` under its own name. Calling the function runs the
+    pass, with verification if that is switched on.
     """
 
     def enter(function: PassFunction) -> Callable[[Graph], bool]:
@@ -112,7 +110,8 @@ def register_pass(
     function: PassFunction, name: str | None = None, title: str = "", verifiable: bool = True
 ) -> Pass:
     """Enter `function` in `PASSES` as `name` (its own name by default). A second entry of the same
-    name replaces the first, so that a notebook cell can be run again."""
+    name replaces the first, so that a notebook cell can be run again.
+    """
     if not callable(function):
         raise TypeError(
             f"register_pass(): a pass is a function of a graph, got {type(function).__name__}"
@@ -125,14 +124,14 @@ def register_pass(
         verifiable,
     )
     PASSES[name] = entry
-    for hooks in (PRE_PASSES, POST_PASSES):
+    for hooks in (PRE_PASSES, POST_PASSES):  # a replaced pass is replaced there, too
         hooks[:] = [entry if p.name == name else p for p in hooks]
     return entry
 
 
 def find_pass(p: Pass | PassFunction | str) -> Pass:
-    """The entry of a pass given by name, as a decorated function, or as the entry itself; an
-    unregistered function becomes one.
+    """The entry of a pass, given by its name, as a decorated function, or as the entry itself. An
+    unregistered function gets an entry outside of the table.
 
     Raises KeyError for a name that is not in the table.
     """
@@ -156,7 +155,7 @@ def find_pass(p: Pass | PassFunction | str) -> Pass:
 
 @functools.cache
 def load_passes() -> None:
-    """Import every file of this package, so that `PASSES` has all of ours."""
+    """Import every file of this package, so that all its passes are in `PASSES`."""
     package = __name__.rpartition(".")[0]
     for module in pkgutil.iter_modules([os.path.dirname(__file__)]):
         importlib.import_module(f"{package}.{module.name}")
@@ -165,22 +164,23 @@ def load_passes() -> None:
 def run_pass(
     p: Pass | PassFunction | str, graph: Graph, verify: bool | None = None, keep_text: bool = True
 ) -> PassRecord:
-    """Run a pass (its name, function or entry) on `graph` and report what it did.
+    """Run a pass (its name, function or entry) on `graph`, and return a report.
 
     verify: check the graph afterwards; None (default) does so inside `verify_after_every_pass()`. A
-    graph that is not well formed raises RuntimeError. With True, so does a pass that says it
-    changed nothing although the text of the graph is another. keep_text: put the graph's text
-    before and after into the record; printing costs more than most passes.
+    graph that is not well formed raises RuntimeError. With True, so does a pass that returns False
+    although the text of the graph has changed. keep_text: put the graph's text before and after
+    into the record; printing costs more than most passes.
     """
     entry = find_pass(p)
     keep = keep_text or verify is True
     verify = _verify if verify is None else verify
     before = str(graph) if keep else ""
     start = time.perf_counter()
-    said = entry.function(graph)
+    reported = entry.function(graph)
     ms = (time.perf_counter() - start) * 1e3
     after = str(graph) if keep else ""
-    changed = bool(said) if said is not None else (before != after or not before)
+    # After None the text decides; if no text was kept (`before` is ""), it counts as changed.
+    changed = bool(reported) if reported is not None else (before != after or not before)
     if verify:
         _check(entry, graph, changed, before, after)
     return PassRecord(
@@ -190,8 +190,8 @@ def run_pass(
 
 @contextmanager
 def verify_after_every_pass(on: bool = True) -> Iterator[None]:
-    """Inside, every graph is verified after every pass. Outside, `INTERNALS_VERIFY_PASSES=1` in the
-    environment does the same.
+    """Verify every graph after every pass, inside the `with` block. For a whole process,
+    `INTERNALS_VERIFY_PASSES=1` in the environment does the same.
     """
     global _verify
     before, _verify = _verify, on
@@ -202,27 +202,27 @@ def verify_after_every_pass(on: bool = True) -> Iterator[None]:
 
 
 def register_pre_pass(p: Pass | PassFunction | str) -> Pass:
-    """Have the executor run this pass before its own optimisations, on every graph it compiles from
-    now on.
+    """Let the executor run this pass before its own optimisations, on every graph that it compiles
+    from now on.
     """
     return _append(PRE_PASSES, find_pass(p))
 
 
 def register_post_pass(p: Pass | PassFunction | str) -> Pass:
-    """Have the executor run this pass after its own optimisations, on every graph it compiles from
-    now on.
+    """Let the executor run this pass after its own optimisations, on every graph that it compiles
+    from now on.
     """
     return _append(POST_PASSES, find_pass(p))
 
 
 def clear_pre_pass(p: Pass | PassFunction | str) -> None:
-    """Take a pass out of `PRE_PASSES` again; nothing happens if it is not there."""
+    """Remove a pass from `PRE_PASSES`; nothing happens if it is not there."""
     name = find_pass(p).name
     PRE_PASSES[:] = [q for q in PRE_PASSES if q.name != name]
 
 
 def clear_post_pass(p: Pass | PassFunction | str) -> None:
-    """Take a pass out of `POST_PASSES` again; nothing happens if it is not there."""
+    """Remove a pass from `POST_PASSES`; nothing happens if it is not there."""
     name = find_pass(p).name
     POST_PASSES[:] = [q for q in POST_PASSES if q.name != name]
 

@@ -1,17 +1,15 @@
-"""Expansions that broadcasting does anyway are removed
+"""Removal of implicit expansions, which broadcasting makes superfluous
 (`torch/csrc/jit/passes/remove_expands.cpp`).
 
-Shape propagation spells out broadcasting, `x + y` as `x + y.expand(sizes)`, so that every operator
-sees operands of one shape. It marks these with `implicit=True`. Before the graph is executed they
-go: the operators broadcast on their own, and faster.
+Shape propagation of 1.0.1 made broadcasting explicit, `x + y` as `x + y.expand(sizes)`, so that
+every operator has operands of one shape. It marked these with `implicit=True`. They are removed
+before the graph is executed: the operators broadcast on their own, and faster.
 
 | node                               | becomes |
 |------------------------------------|---------|
 | `aten::expand(x, sizes, implicit=True)` | x  |
 
 An expansion that the user wrote has implicit=False and stays.
-
-How the real one differs: nothing.
 """
 
 from __future__ import annotations

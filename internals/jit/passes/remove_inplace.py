@@ -1,33 +1,32 @@
-"""Writes become new tensors, where nobody can tell (`torch/csrc/jit/passes/remove_mutation.cpp`,
-`remove_inplace_ops.cpp`).
+"""Removal of in-place operators whose write cannot be seen elsewhere: they return new tensors
+instead (`torch/csrc/jit/passes/remove_mutation.cpp`, `remove_inplace_ops.cpp`).
 
-A write ties down everything around it: no pass may move, merge or remove what may read that memory.
-Often it is only thrift (`y = x * 2; y.relu_()`), and nobody else has y. Then the same can be said
-without a write:
+A write restricts all nodes around it: no pass may move, merge or remove a node that may read that
+memory. Often the write is only meant to save memory (`y = x * 2; y.relu_()`), and y is not used
+elsewhere. Then the same can be computed without a write:
 
     %y  = aten::mul(%x, %two)                  %y  = aten::mul(%x, %two)
     %y1 = aten::relu_(%y)           becomes    %y1 = aten::relu(%y)
     use of %y                                  use of %y1
 
 A pointwise `op_` becomes `op`, `zero_` becomes `zeros_like`, `fill_` becomes `full_like`; every
-later use of %y becomes one of the result.
-That is right only if all of these hold:
+later use of %y becomes one of the result. This is correct only if all of these hold:
 
 | guard                                                  | why                                     |
 |--------------------------------------------------------|-----------------------------------------|
-| an operator in the same block made %y, in new memory   | no caller, no list, no outer round of a |
-|                                                        | loop has it                             |
+| an operator in the same block made %y, in new memory   | the caller, a list, or another turn of  |
+|                                                        | a loop cannot have it                   |
 | no value used after the write may share memory with %y | a view would still show the old numbers |
-| the types tell that without `_` the result has the     | `y += z` keeps the dtype and size of y, |
-| dtype of %y, and that its size covers that of other    | `y + z` may not; `y.eq_(z)` keeps the   |
-| operands                                               | dtype, `y.eq(z)` is bool                |
+| by the types, the result of the operator without `_`   | `y += z` keeps the dtype and size of y, |
+| has the dtype of %y, and the other operands broadcast  | `y + z` may not; `y.eq_(z)` keeps the   |
+| to its size                                            | dtype, `y.eq(z)` is bool                |
 
-A program that the write would have stopped (`exp_` of a tensor of ints) runs on after this pass if
-it is not known to be one.
+If the dtype is not known, a program that the write would have stopped (`exp_` of a tensor of ints)
+does not raise its error after this pass.
 
 How the real one differs: `remove_inplace_ops`, for exporters, replaces every `add_ sub_ mul_ div_`
-and asks nothing. `remove_mutation` asks what is asked here, but does not look at dtypes and sizes.
-Both exist today; 1.0.1 had the first.
+without checks. `remove_mutation` has the checks of this pass except those of dtypes and sizes. Both
+exist today; 1.0.1 had the first.
 """
 
 from __future__ import annotations
@@ -54,6 +53,9 @@ def remove_inplace(graph: Graph) -> bool:
 
 
 def _remove_one(block: Block, aliases: AliasDb) -> bool:
+    """Replace one in-place operator, after which memory must be analysed anew. True if there was
+    one.
+    """
     for node in block.nodes():
         if any(_remove_one(b, aliases) for b in node.blocks()):
             return True
@@ -64,7 +66,9 @@ def _remove_one(block: Block, aliases: AliasDb) -> bool:
 
 
 def _keeps_dtype_and_size(node: Node) -> bool:
-    """Whether the operator without `_` gives a tensor like the one that is written to."""
+    """Whether the operator without `_` returns a tensor of the dtype and size of the one that is
+    written to.
+    """
     name = overload_of(node).removeprefix("aten::")
     if node.kind() in LIKE:
         return not any(isinstance(v.type(), TensorType) for v in node.inputs()[1:])
@@ -83,9 +87,7 @@ def _keeps_dtype_and_size(node: Node) -> bool:
 
 
 def _fits(sizes: list[int] | None, into: list[int]) -> bool:
-    """Whether a tensor of `sizes` can be broadcast to `into`, so that the result has no other
-    size.
-    """
+    """Whether a tensor of `sizes` can be broadcast to `into`; False if its sizes are not known."""
     return (
         sizes is not None
         and len(sizes) <= len(into)
@@ -94,7 +96,7 @@ def _fits(sizes: list[int] | None, into: list[int]) -> bool:
 
 
 def _is_alone(node: Node, aliases: AliasDb) -> bool:
-    """Whether what is written to is new memory, and no other value that may share it is used
+    """Whether the memory written to is new, and other values that may share it are not used
     afterwards.
     """
     written = node.input(0)
@@ -106,10 +108,12 @@ def _is_alone(node: Node, aliases: AliasDb) -> bool:
         or maker.hasSideEffects()
     ):
         return False
+    # The caller or a list may have it; or it is the maker's input itself, or a view of it.
     if aliases.may_alias_wildcard([written]) or aliases.may_contain_alias(
         maker.inputs(), [written]
     ):
         return False
+    # Every other value that may share the memory, such as a view, must not be used after the write.
     others = [
         v
         for v in all_values(node.owningGraph().block())
@@ -124,6 +128,7 @@ def _replace(node: Node) -> None:
     kind = node.kind()
     with graph.insert_point_guard(node):
         if kind in LIKE:
+            # dtype, layout, device, pin_memory, memory_format: those of %y
             new = graph.insert(LIKE[kind], [*node.inputs(), *[None] * 5])
         else:
             new = graph.insert(kind.removesuffix("_"), node.inputs())

@@ -1,8 +1,9 @@
-"""Which values may require a gradient (`torch/csrc/jit/passes/requires_grad_analysis.cpp`).
+"""Propagation of `requires_grad`: the values that may require a gradient
+(`torch/csrc/jit/passes/requires_grad_analysis.cpp`).
 
-The executor knows of its inputs whether they require a gradient: that is part of what a plan is
-specialised to. From there it is carried forward through the graph, into the types, for
-`differentiate` to leave out what nobody will ask for.
+The executor knows whether its inputs require a gradient: a plan is specialised to that. This pass
+carries the fact forward through the graph, into the types, so that `differentiate` can omit the
+gradients that are not needed.
 
 | node                                                      | outputs require a gradient           |
 |-----------------------------------------------------------|--------------------------------------|
@@ -10,15 +11,15 @@ specialised to. From there it is carried forward through the graph, into the typ
 | `type_as`                                                 | if the first input does              |
 | a constant tensor                                         | if it does                           |
 | If                                                        | if either arm's does                 |
-| Loop                                                      | if what goes in does, or what the    |
-|                                                           | body returns, until it settles       |
-| what comes out of calls, attributes, tuples and lists,    | unknown                              |
-| and what somebody writes to                               |                                      |
+| Loop                                                      | if an initial value does, or what    |
+|                                                           | the body returns, until no change    |
+| call, attribute, read from a tuple or list; a value that  | unknown                              |
+| is written to                                             |                                      |
 | any other, with a tensor input that does                  | if its dtype is floating, or unknown |
 | any other                                                 | no                                   |
 
-How the real one differs: 1.0.1 took everything unknown for "requires a gradient". Here unknown
-stays unknown (`requires_grad` of the type is None), and is treated as "may" by those who read it.
+How the real one differs: 1.0.1 took every unknown for "requires a gradient". Here unknown stays
+unknown (`requires_grad` of the type is None), and the passes that read it treat it as "may".
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from internals.jit.ir.tensor_type import TensorType
 from internals.jit.passes.registry import graph_pass
 from internals.jit.passes.subgraph_utils import Reorder
 
-Answer = bool | None
+Answer = bool | None  # None: unknown
 
 COMPARISONS = frozenset(f"aten::{name}" for name in ("lt", "le", "gt", "ge", "eq", "ne"))
 NEVER = COMPARISONS | {"aten::detach", "aten::zeros_like", "aten::ones_like"}
@@ -42,13 +43,15 @@ UNKNOWN = frozenset((
 
 @graph_pass("propagate requires_grad")
 def propagate_requires_grad(graph: Graph) -> bool:
-    """Fill in `requires_grad` of the types of values inside, from that of the inputs. True if a
-    type changed.
+    """Fill in `requires_grad` in the types of all values, from those of the inputs. True if a type
+    changed.
     """
     return _Propagation(graph).block(graph.block())
 
 
 class _Propagation:
+    """The pass over one graph. `memory` tells which values are written to."""
+
     def __init__(self, graph: Graph) -> None:
         self.memory = Reorder(graph)
         self.changed = False
@@ -80,6 +83,7 @@ class _Propagation:
 
     def loop(self, node: Node) -> None:
         body = node.blocks()[0]
+        # An answer only goes from False to unknown to True, so this ends.
         state = [_answer(v) for v in node.inputs()[2:]]
         while True:
             for v, answer in zip(body.inputs()[1:], state):
@@ -93,8 +97,10 @@ class _Propagation:
             self.set(v, answer)
 
     def set(self, v: Value, answer: Answer) -> None:
-        """Write the answer into the type, if it is that of a tensor. One known not to be floating
-        never requires a gradient; of one that is written to it depends on what is written."""
+        """Write the answer into the type, if it is that of a tensor. A tensor that is known not to
+        be floating never requires a gradient; for one that is written to, it depends on the value
+        written.
+        """
         t = v.type()
         if not isinstance(t, TensorType):
             return
@@ -109,7 +115,7 @@ class _Propagation:
 
 
 def _of_results(node: Node) -> Answer:
-    """The table of the module."""
+    """The answer for the outputs of a node without blocks, by the table above."""
     kind = node.kind()
     if kind in NEVER:
         return False
@@ -126,7 +132,9 @@ def _of_results(node: Node) -> Answer:
 
 
 def _answer(v: Value) -> Answer:
-    """Whether a value requires a gradient. Of what is in lists and tuples nothing is known."""
+    """Whether a value requires a gradient; unknown if it is a list, tuple or object that may have
+    tensors in it.
+    """
     t = v.type()
     if isinstance(t, TensorType):
         return t.requires_grad()
@@ -135,4 +143,5 @@ def _answer(v: Value) -> Answer:
 
 
 def _either(a: Answer, b: Answer) -> Answer:
+    """`a or b` with three values: True wins over unknown, unknown over False."""
     return True if a or b else None if a is None or b is None else False

@@ -1,19 +1,20 @@
-"""What is known of tensors before they exist: dtype, device, rank, sizes
+"""Shape propagation: dtype, device, rank and sizes of tensors before they exist
 (`torch/csrc/jit/passes/shape_analysis.cpp`).
 
 The executor makes a plan for inputs of given dtypes, devices and ranks (`Float(*, *)`); a trace
-knows sizes and strides too. This pass carries that knowledge through the graph, node by node, into
+knows sizes and strides, too. This pass carries that knowledge through the graph, node by node, into
 the types of the values:
 
-1. Control flow: an If's output is what both arms agree on; types around a Loop are widened until a
-   round changes nothing.
-2. Of an operator, its checks and the making of its result are tried without data
-   (`shape_trials.py`), with as much as is known of its arguments.
-3. Of an operator that needs data, the output is just a `Tensor`.
+1. Control flow: the type of an If's output is what both arms agree on; the types around a Loop are
+   widened until another walk over its body changes nothing.
+2. An operator is called without data (`shape_trials.py`), with as much as is known of its
+   arguments; it checks them and makes its result.
+3. The output of an operator that needs data is just a `Tensor`.
 
-What an in-place operation may give another shape (`t_`, `resize_`) is never known.
+The shape of a tensor that an in-place operation may give another shape (`t_`, `resize_`) is never
+known.
 
-How the real one differs: 1.0.1 stopped with "operation failed shape propagation" when running an
+How the real one differs: 1.0.1 stopped with "operation failed shape propagation" if running an
 operator failed; here that output is a `Tensor`, since the node may be in an arm that is never
 taken. 1.0.1 also made implicit broadcasting explicit here, with `aten::expand`, where sizes were
 known. Today shapes come from running (profiling), or from functions on symbolic sizes.
@@ -40,16 +41,19 @@ from internals.jit.passes.shape_trials import result_types
 if TYPE_CHECKING:
     from internals.jit.ir.types import Type
 
+# operators that give their first input another shape, in place
 RESIZING = frozenset({"aten::data", *(f"aten::{name.partition('.')[0]}" for name in INPLACE_VIEW)})
 
 
 @graph_pass("propagate shapes")
 def propagate_input_shapes(graph: Graph) -> bool:
-    """Fill in the types of tensors inside from those of the inputs. True if a type changed."""
+    """Fill in the types of all tensors from those of the inputs. True if a type changed."""
     return _Propagation(graph).block(graph.block())
 
 
 class _Propagation:
+    """The pass over one graph. `resized` are the tensors that an operator reshapes in place."""
+
     def __init__(self, graph: Graph) -> None:
         self.changed = False
         nodes = all_nodes(graph.block())
@@ -87,6 +91,7 @@ class _Propagation:
 
     def loop(self, node: Node) -> None:
         body = node.blocks()[0]
+        # What is known only becomes less from walk to walk, so this ends.
         types = [v.type() for v in node.inputs()[2:]]
         while True:
             for v, t in zip(body.inputs()[1:], types):
@@ -107,9 +112,7 @@ class _Propagation:
             self.set(v, t)
 
     def set(self, v: Value, t: Any) -> None:
-        """Give `v` the type `t`; whether it requires a gradient is another pass's business and
-        stays.
-        """
+        """Give `v` the type `t`, except for `requires_grad`, which is another pass's, and stays."""
         old = v.type()
         if isinstance(t, TensorType):
             if not isinstance(old, TensorType):
@@ -129,8 +132,8 @@ def _holds_tensors(t: Type) -> bool:
 
 
 def _types_of_results(node: Node) -> list[TensorType] | None:
-    """What is known of them; None if that is nothing. What was written to in place has the sizes
-    that it had.
+    """The types of an operator's results; None if nothing is known of them. The result of an
+    in-place operator has the sizes of the tensor written to.
     """
     schema = node.schema()
     if schema is None or not schema.is_mutable:
@@ -141,7 +144,7 @@ def _types_of_results(node: Node) -> list[TensorType] | None:
 
 
 def _agree(a: Any, b: Any) -> Any:
-    """What two types agree on; they are of the same value, seen from two arms or two rounds."""
+    """The common type of one value in two arms or two turns."""
     return unify_types(a, b) or b
 
 
@@ -170,6 +173,7 @@ def _chunk_types(node: Node) -> list[TensorType]:
     sizes = like.varyingSizes() if isinstance(like, TensorType) else None
     if not sizes or not isinstance(like, TensorType):
         return [TensorType.get()] * node.outputsSize()
+    # chunks of ceil(total / chunks), and the rest: 7 in 3 chunks are 3, 3, 1
     at, total = dim % len(sizes), sizes[dim]
     regular = None if total is None else -(-total // chunks)
     found = [regular] * (chunks - 1)

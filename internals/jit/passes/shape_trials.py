@@ -1,15 +1,14 @@
-"""What a node gives, from trying it without data (part of
+"""The types of a node's results, found by calling its operator without data (part of
 `torch/csrc/jit/passes/shape_analysis.cpp`).
 
-An operator checks its arguments and makes its result by geometry alone, where its tensors are on
-"meta". So no rule is written down a second time: the operator is called. Of
+With tensors on the device "meta", an operator checks its arguments and makes its result by geometry
+alone. So its rules need not be written a second time: it is called. In
 
     aten::mm(Float(*, *), Float(*, 4))
 
-the sizes are not known, and so several are tried: all equal, which suits most operators, then one
-after the other larger and smaller, here to (960, 4), (1920, 4), ... What all calls agree on that
-were not refused is known, `Float(*, 4)`. So are dtypes and ranks that are not known, and numbers
-that are no constants.
+some sizes are not known, so several are tried: first all equal, which suits most operators, then
+each larger and smaller by itself. What the results of all successful calls agree on is known:
+`Float(*, 4)`. Unknown dtypes and ranks, and non-constant numbers, are tried likewise.
 
 How the real one differs: 1.0.1 ran complete types on zeros, and had lists of schemas for the
 others. Today shapes come from running (profiling), from the operators' meta kernels, or from
@@ -43,14 +42,16 @@ from internals.jit.ir.types import ListType
 from internals.jit.operators.registry import accepts, find_operator, find_operators
 from internals.jit.passes.overloads import NOT_CONSTANT, constant, overload_of
 
-Slot = tuple[Any, ...]
-REFUSED, NO_PART = object(), object()
-# of what is tried; more is nothing but a way to say "all", as the end of a slice does
+Slot = tuple[Any, ...]  # an unknown fact about the arguments, as `_slots` yields them
+REFUSED, NEEDS_DATA = object(), object()
+# Most unknowns that are tried, and the largest number that counts as a size: a larger one just
+# means "all", like the end of a slice.
 MOST_SLOTS, LARGEST = 64, 1 << 16
+# The values that are tried for an unknown dtype, rank or size, and below for an unknown number.
 TRIED: dict[str, tuple[Any, ...]] = {
     "dtype": (float32, int64, bool_dtype, float64, complex64),
     "rank": (2, 1, 0, 3, 4, 5),
-    "size": (960, 1920, 1, 0),  # many numbers divide the first
+    "size": (960, 1920, 1, 0),  # 960 has many divisors, so it suits views and chunks
 }
 NUMBERS: dict[str, tuple[Any, ...]] = {
     "IntType": (1, 0, 2), "FloatType": (1.0, 2.0), "NumberType": (1, 2.0),
@@ -60,7 +61,7 @@ NUMBERS: dict[str, tuple[Any, ...]] = {
 
 
 class Tensor(NamedTuple):
-    """What is known of a tensor; None is unknown, of the sizes each one or all."""
+    """The known facts of a tensor. None is unknown: all sizes, or one of them."""
 
     dtype: DType | None
     sizes: tuple[int | None, ...] | None
@@ -68,23 +69,26 @@ class Tensor(NamedTuple):
 
 
 class Open(NamedTuple):
-    """A number that is no constant, and what it may be."""
+    """A non-constant number, and the values that are tried for it."""
 
     choices: tuple[Any, ...]
 
 
 class Known(NamedTuple):
-    """A constant. Its class tells True from 1."""
+    """A constant. Its class tells True from 1, which are equal as keys."""
 
     kind: type
     value: Any
 
 
 def result_types(node: Node) -> list[TensorType] | None:
-    """The types of a node's results as far as they follow; None where nothing does."""
+    """The types of a node's results, as far as they follow from those of its inputs; None if
+    nothing is known.
+    """
     schema = node.schema()
     names = [a.name for a in schema.arguments] if schema is not None else []
     arguments = [_described(v) for v in node.inputs()]
+    # The device does not matter for the shape, so nodes that differ in it share a trial.
     if "device" in names:
         arguments[names.index("device")] = Known(Device, None)
     if any(a is None for a in arguments):
@@ -101,7 +105,9 @@ def result_types(node: Node) -> list[TensorType] | None:
 
 @lru_cache(1 << 12)
 def tried(name: str, arguments: tuple[Any, ...], default: DType) -> list[Tensor] | None:
-    """What all calls with such arguments give. `default` is the dtype that integers become."""
+    """The facts that all calls with such arguments agree on; None if there is none. `default` is
+    the default dtype, a part of the key: results of ints may depend on it.
+    """
     slots = list(_slots(arguments, ()))
     sizes = dict.fromkeys((*TRIED["size"], *_numbers(arguments)))
     values = {
@@ -110,9 +116,10 @@ def tried(name: str, arguments: tuple[Any, ...], default: DType) -> list[Tensor]
     }
     if len(slots) > MOST_SLOTS:
         return None
+    # `base` is the first assignment of values to slots that the operator accepts.
     for base in _beginnings(slots, values):
         first = _call(name, arguments, base)
-        if first is NO_PART:
+        if first is NEEDS_DATA:
             return None
         if first is not REFUSED:
             break
@@ -127,14 +134,16 @@ def tried(name: str, arguments: tuple[Any, ...], default: DType) -> list[Tensor]
         if result is not REFUSED:
             found = [_agreed(a, b) for a, b in zip(found, result)]
             varied |= change.keys()
+    # Sizes that cannot be changed alone, since they must be equal: two are changed together.
     stuck = [s for s in slots if s[0] == "size" and s not in varied]
     for change in ({a: v, b: v} for a, b in combinations(stuck, 2) for v in TRIED["size"][1:]):
         result = _call(name, arguments, base | change)
         if result is not REFUSED:
             found = [_agreed(a, b) for a, b in zip(found, result)]
             varied |= change.keys()
-    # What was never another has to be as large as something that is known, or it is not known what
-    # follows from it.
+    # A slot that was never varied has had only one value, so a result of that size may depend on
+    # it. If that value was a guess rather than a size among the arguments, the operator may compute
+    # any other size from it, and no size is known.
     fixed = {base[s] for s in slots if s not in varied and s[0] in ("size", "value")}
     guessed = any(s not in varied and (s[0] == "value" or base[s] in TRIED["size"]) for s in slots)
     complete = not slots and all(t.strides is not None for t in arguments if isinstance(t, Tensor))
@@ -149,9 +158,9 @@ def tried(name: str, arguments: tuple[Any, ...], default: DType) -> list[Tensor]
 
 
 def keeps_dtype(node: Node) -> bool:
-    """Whether an in-place operator could as well give a new tensor: without its `_` it takes the
-    same, and gives the dtype that is written to. Where that is not known it does not matter what
-    dtypes are refused in place.
+    """Whether an in-place operator may return a new tensor instead: without its `_` it accepts the
+    same arguments, and returns the dtype that is written to. If that dtype is not known, those that
+    the in-place operator refuses do not count.
     """
     types: list[Any] = [v.type() for v in node.inputs()]
     given = tuple([TensorType.get() if isinstance(t, TensorType) else t for t in types])
@@ -160,6 +169,7 @@ def keeps_dtype(node: Node) -> bool:
     arguments = [_described(v) for v in node.inputs()]
     if functional is None or any(a is None for a in arguments):
         return False
+    # Promotion depends on dtypes, and on which tensors are 0-d; one element stands for any size.
     with_ranks = tuple([_of_ones(a) if isinstance(a, Tensor) else a for a in arguments])
     slots = list(_slots(with_ranks, ()))
     ones = {"dtype": TRIED["dtype"], "rank": (0, 1), "size": (1,)}
@@ -168,7 +178,7 @@ def keeps_dtype(node: Node) -> bool:
     for choice in product(*values):
         base = dict(zip(slots, choice))
         found = _call(functional, with_ranks, base)
-        if found is NO_PART:
+        if found is NEEDS_DATA:
             return False
         if found is not REFUSED and found[0].dtype is (base.get(("dtype", 0)) or types[0].dtype()):
             kept = True
@@ -180,16 +190,20 @@ def keeps_dtype(node: Node) -> bool:
 
 
 def _of_ones(t: Tensor) -> Tensor:
+    """The tensor with the size () or (1,), as it is 0-d or not."""
     return Tensor(t.dtype, None if t.sizes is None else (1,) * min(len(t.sizes), 1), None)
 
 
 def _described(v: Value) -> Any:
-    """What is known of an argument; None where nothing can be tried."""
+    """The known facts of an argument, as a `Tensor`, `Open`, `Known`, or tuple of these for a list;
+    None if no value of its type can be tried.
+    """
     t, node = v.type(), v.node()
     if node.kind() == "prim::ListConstruct":
         inner = tuple([_described(e) for e in node.inputs()])
         return None if None in inner else inner
     value = constant(v)
+    # Of a constant tensor only the geometry counts: nodes with other constants share the trial.
     if isinstance(value, TensorImpl):
         return Tensor(value.dtype, tuple(value.shape), value.stride())
     if value is not NOT_CONSTANT:
@@ -212,8 +226,9 @@ def _described(v: Value) -> Any:
 
 
 def _slots(x: Any, at: tuple[int, ...]) -> Iterator[Slot]:
-    """All that is not known: ("dtype", *place), ("rank", *place), ("size", *place, dimension),
-    ("value", *place, choices).
+    """All unknowns of an argument: ("dtype", *at), ("rank", *at), ("size", *at, dimension) and
+    ("value", *at, choices). `at` is the number of the argument, and for a list that of the element.
+    Dimension -1 stands for all, where the rank is unknown.
     """
     if isinstance(x, Open):
         yield "value", *at, x.choices
@@ -230,7 +245,7 @@ def _slots(x: Any, at: tuple[int, ...]) -> Iterator[Slot]:
 
 
 def _numbers(x: Any) -> Iterator[int]:
-    """All sizes and numbers among the arguments: what is not known may have to be one of them."""
+    """All sizes and numbers among the arguments: an unknown size may have to be one of them."""
     if isinstance(x, Tensor):
         yield from (n for n in x.sizes or () if n is not None)
     elif isinstance(x, Known):
@@ -242,7 +257,9 @@ def _numbers(x: Any) -> Iterator[int]:
 
 
 def _beginnings(slots: Sequence[Slot], values: dict[Slot, Any]) -> Iterator[dict[Slot, Any]]:
-    """Assignments in which all slots of a kind have one value; then those where one size is 1."""
+    """Assignments in which all slots of a kind have the same value; then those in which one size
+    is 1.
+    """
     sizes = [s for s in slots if s[0] == "size"]
     groups = [[s for s in slots if s[0] == kind] for kind in ("dtype", "rank")]
     groups += [sizes, *([s] for s in slots if s[0] == "value")]
@@ -257,7 +274,7 @@ def _beginnings(slots: Sequence[Slot], values: dict[Slot, Any]) -> Iterator[dict
 def _variations(
     slots: Sequence[Slot], values: dict[Slot, Any], base: dict[Slot, Any]
 ) -> Iterator[dict[Slot, Any]]:
-    """What to change: all slots of a kind, then one after the other."""
+    """The changes to `base` to try: all slots of a kind together, then each by itself."""
     for kind in ("dtype", "rank", "size"):
         group = [s for s in slots if s[0] == kind]
         if len(group) > 1:
@@ -267,8 +284,8 @@ def _variations(
 
 
 def _call(name: str, arguments: tuple[Any, ...], assignment: dict[Slot, Any]) -> Any:
-    """What the operator gives without data; `REFUSED` if it does not take that, `NO_PART` if it
-    needs data.
+    """The facts of an operator's results without data; `REFUSED` if it raises an error, and
+    `NEEDS_DATA` if it has no kernel for "meta" or returns something other than tensors.
     """
     was = set_grad_mode(False)
     try:
@@ -277,19 +294,21 @@ def _call(name: str, arguments: tuple[Any, ...], assignment: dict[Slot, Any]) ->
             warnings.simplefilter("ignore")
             result = find_operator(name).fn(*values)
     except NotImplementedError as error:
-        return NO_PART if "'Meta' backend" in str(error) else REFUSED
+        return NEEDS_DATA if "'Meta' backend" in str(error) else REFUSED
     except Exception:  # whatever it says: the node may be in an arm that is never taken
         return REFUSED
     finally:
         set_grad_mode(was)
     results = result if isinstance(result, tuple) else (result,)
     if not all(isinstance(r, TensorImpl) and r.device is META for r in results):
-        return NO_PART
+        return NEEDS_DATA
     return tuple([Tensor(r.dtype, tuple(r._geometry.sizes), r.stride()) for r in results])
 
 
 def _stand_in(x: Known | Tensor, at: tuple[int, ...], assignment: dict[Slot, Any]) -> Any:
-    """The argument of one call. Tensors are on "meta", and so is whatever is made on a device."""
+    """The argument for one call, with its unknowns from `assignment`. Tensors, and devices, are
+    "meta".
+    """
     if isinstance(x, Open):
         value = assignment["value", *at, x.choices]
         return list(value) if isinstance(value, tuple) else value
@@ -308,7 +327,7 @@ def _stand_in(x: Known | Tensor, at: tuple[int, ...], assignment: dict[Slot, Any
 
 
 def _agreed(a: Tensor, b: Tensor) -> Tensor:
-    """What two results have in common."""
+    """The facts that two results have in common."""
     sizes = None
     if a.sizes is not None and b.sizes is not None and len(a.sizes) == len(b.sizes):
         sizes = tuple([n if n == m else None for n, m in zip(a.sizes, b.sizes)])
@@ -316,8 +335,8 @@ def _agreed(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _device(node: Node) -> Device | None:
-    """Where the results are: as the argument `device` says, else where the tensors are; None if
-    that is not known.
+    """The device of the results: that of the argument `device`, or else of the tensors; None if it
+    is not known.
     """
     schema = node.schema()
     names = [a.name for a in schema.arguments] if schema is not None else []
@@ -330,7 +349,7 @@ def _device(node: Node) -> Device | None:
 
 
 def _leaves(values: Sequence[Value]) -> Iterator[Value]:
-    """The values, and instead of lists made for the call, what is in them."""
+    """The values, with the elements of a list that is made for the call in place of the list."""
     for v in values:
         if v.node().kind() == "prim::ListConstruct":
             yield from v.node().inputs()

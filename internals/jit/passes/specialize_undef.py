@@ -1,10 +1,11 @@
-"""Gradients known to be missing, and those known to be there
+"""Specialisation of a backward graph to the gradients that are defined
 (`torch/csrc/jit/passes/specialize_autogradzero.cpp`).
 
-The backward graph of a differentiable subgraph must work whichever gradients arrive: nobody may
-have used the second output. So every gradient formula in it stands inside a `prim::GradOf`, which
-gives nothing when nothing came, and sums are `prim::AutogradAdd`, which takes a missing gradient
-for zero. When the executor makes a plan it knows which inputs are missing; this pass uses that:
+The backward graph of a differentiable subgraph must work for any combination of gradients: if an
+output was not used, its gradient is missing. So every gradient formula is inside a `prim::GradOf`,
+whose results are missing if all its inputs are, and sums are `prim::AutogradAdd`, which takes a
+missing gradient for zero. When the executor makes a plan it knows which inputs are missing; this
+pass uses that:
 
 | node                            | with                     | becomes                  |
 |---------------------------------|--------------------------|--------------------------|
@@ -14,7 +15,8 @@ for zero. When the executor makes a plan it knows which inputs are missing; this
 | `prim::AutogradAdd(a, b)`       | b missing                | a                        |
 | `prim::AutogradAdd(a, b)`       | both there               | `aten::add(a, b)`        |
 
-Whether a graph input is there, its type says. What remains unknown is left to `lower_grad_of`.
+The type of a graph input says whether it is there. A GradOf with unknown gradients is left to
+`lower_grad_of`.
 
 How the real one differs: in 1.0.1 an unknown input of a GradOf is an internal error. Today the pass
 is called `specialize_autogradzero` and the missing gradient `prim::AutogradZero`; it guards the
@@ -33,8 +35,8 @@ MISSING, THERE, UNKNOWN = "missing", "there", "unknown"
 
 @graph_pass("missing gradients")
 def specialize_undef(graph: Graph) -> bool:
-    """Resolve the GradOfs and AutogradAdds of the top level for which it is known which gradients
-    are there.
+    """Replace the GradOfs and AutogradAdds of the top level whose gradients are known to be there
+    or missing.
     """
     known = {v: _by_type(v) for v in graph.inputs()}
     changed = False
@@ -49,6 +51,7 @@ def specialize_undef(graph: Graph) -> bool:
 
 
 def _by_type(value: Value) -> str:
+    """The state of a graph input: missing if its type says undefined, there if it has a dtype."""
     type = value.type()
     if not isinstance(type, TensorType) or (type.undefined is None and type.dtype() is None):
         return UNKNOWN
@@ -56,11 +59,13 @@ def _by_type(value: Value) -> str:
 
 
 def _note(node: Node, known: dict[Value, str]) -> None:
+    """Record the state of an operator's outputs: what it computes is there."""
     for v in node.outputs():
         known[v] = MISSING if node.kind() in MISSING_KINDS else THERE
 
 
 def _grad_of(node: Node, known: dict[Value, str]) -> bool:
+    """Replace a GradOf by a missing gradient, or by its body, or record that it is unknown."""
     states = [known.get(v, UNKNOWN) for v in node.inputs()]
     if all(s == MISSING for s in states):
         graph = node.owningGraph()
@@ -74,6 +79,7 @@ def _grad_of(node: Node, known: dict[Value, str]) -> bool:
     if UNKNOWN in states:
         known.update(dict.fromkeys(node.outputs(), UNKNOWN))
         return False
+    # At least one gradient is there, so the body would run: it replaces the GradOf.
     body: Block = node.blocks()[0]
     for inner in body.nodes():
         _note(inner, known)
@@ -82,6 +88,7 @@ def _grad_of(node: Node, known: dict[Value, str]) -> bool:
 
 
 def _add(node: Node, known: dict[Value, str]) -> bool:
+    """Replace the sum of two gradients by one of them, or by `aten::add`, as their states allow."""
     a, b = node.inputs()
     states = known.get(a, UNKNOWN), known.get(b, UNKNOWN)
     if MISSING in states:

@@ -1,20 +1,20 @@
-"""Groups: nodes of a graph gathered into the `Subgraph` of one node
+"""Groups: nodes of a graph are moved into the `Subgraph` of one node
 (`torch/csrc/jit/passes/utils/subgraph_utils.cpp`).
 
 `prim::DifferentiableGraph` and `prim::FusionGroup` are such nodes. A group begins with one node and
-swallows the producers of its inputs, one at a time and backwards:
+takes in the producers of its inputs, one at a time and backwards:
 
     a = f(x)                               a = f(x)
     b = g(a)            group of h         z = Group(a)                group of g, h
     z = h(b)            ───────────▶         with b -> g(a), h(b)      ...
 
-What the swallowed node read becomes an input of the group, what others still read of it becomes an
-output; a constant is copied inside. Before a producer can be swallowed it has to stand right before
-the group, and whatever stands between and depends on it has to move behind the group. `Reorder`
+The inputs of a node that is taken in become inputs of the group, except for constants, which are
+copied; its outputs that have other readers become outputs. Before that, the producer must be moved
+to just before the group, and the nodes in between that depend on it behind the group. `Reorder`
 does that.
 
-How the real one differs: it tells its alias analysis about every step; here the analysis is made
-anew after a step, and only for graphs that write to something at all.
+How the real one differs: it updates its alias analysis at every step; here the analysis is made
+anew after a step, and only for graphs that contain a write at all.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ CALLS = frozenset(
 
 
 def subgraph_of(group: Node) -> Graph:
+    """The graph inside a group."""
     graph: Graph = group.g("Subgraph")
     return graph
 
 
 def create_singleton(node: Node, kind: str) -> Node:
-    """A group of `kind` in the place of `node`, with nothing else in it. `node` is destroyed."""
+    """Replace `node` by a group of `kind` that contains only it; returns the group."""
     group = node.owningGraph().create(kind, (), 0).g_("Subgraph", Graph())
     group.insertBefore(node)
     merge_into(node, group)
@@ -47,10 +48,11 @@ def is_computed(v: Value) -> bool:
 
 
 def merge_into(node: Node, group: Node, is_input: Callable[[Value], bool] = is_computed) -> None:
-    """Move `node`, a producer of `group` standing before it, inside; if it is a group, all it
-    contains. Destroys `node`.
+    """Move `node`, the producer just before `group`, into the group; if it is a group itself, all
+    its nodes. The node itself is destroyed.
 
-    What others still read of it becomes an output. `is_input` is as for `clone_into`.
+    An output of it that has other readers becomes an output of the group. `is_input` is as for
+    `clone_into`.
     """
     if node.hasAttribute("Subgraph"):
         for inner in reversed(unmerge(node)):
@@ -65,14 +67,14 @@ def merge_into(node: Node, group: Node, is_input: Callable[[Value], bool] = is_c
 
 
 def clone_into(group: Node, node: Node, is_input: Callable[[Value], bool]) -> Node:
-    """Copy `node` to the beginning of the group's graph, which reads it there from now on; returns
-    the copy.
+    """Copy `node` to the beginning of the group's graph, whose nodes read the copy from now on;
+    returns the copy.
 
-    What `node` reads becomes an input of the group where `is_input` says so; the rest, constants,
-    is copied.
+    An input of `node` becomes an input of the group if `is_input` is true of it; the others, which
+    are constants, are copied.
     """
     graph = subgraph_of(group)
-    inside = dict(zip(group.inputs(), graph.inputs()))
+    inside = dict(zip(group.inputs(), graph.inputs()))  # value outside → the one in the group
     with graph.insert_point_guard(graph.block().param_node().next()):
         for v in node.inputs():
             if v in inside:
@@ -83,13 +85,14 @@ def clone_into(group: Node, node: Node, is_input: Callable[[Value], bool]) -> No
             else:
                 inside[v] = copy_constant(v, graph)
         clone = graph.insertNode(graph.createClone(node, inside.__getitem__))
+    # What the group read from `node` outside, it reads from the copy now.
     for old, new in zip(node.outputs(), clone.outputs()):
         replace_input(group, old, new)
     return clone
 
 
 def replace_input(group: Node, outside: Value, inside: Value) -> None:
-    """If `outside` is an input of the group, it no longer is: the group makes it itself now, as
+    """If `outside` is an input of the group, erase that input: the group now computes it itself, as
     `inside`.
     """
     for i, v in enumerate(group.inputs()):
@@ -102,7 +105,7 @@ def replace_input(group: Node, outside: Value, inside: Value) -> None:
 
 
 def unmerge(group: Node) -> list[Node]:
-    """Put the nodes of a group back where it stands and destroy it; returns them."""
+    """Replace a group by its nodes; returns these."""
     graph, inner = group.owningGraph(), subgraph_of(group)
     here = dict(zip(inner.inputs(), group.inputs()))
     nodes = []
@@ -117,7 +120,7 @@ def unmerge(group: Node) -> list[Node]:
 
 
 def copy_constant(v: Value, graph: Graph) -> Value:
-    """The constant `v` of another graph once more, at the insert point of `graph`, without its
+    """A copy of the constant `v` of another graph, at the insert point of `graph`, without its
     name.
     """
     node = graph.insertNode(graph.createClone(v.node(), lambda v: v))
@@ -125,7 +128,7 @@ def copy_constant(v: Value, graph: Graph) -> Value:
 
 
 def reverse_topological(values: Iterable[Value], block: Block) -> list[Value]:
-    """Those made by nodes of `block`, the latest first."""
+    """The values that are made by nodes of `block`, the latest first."""
     block._number_nodes()
     made_here = [
         v for v in values if v.node()._block is block and v.node() is not block.param_node()
@@ -138,7 +141,11 @@ def is_tensor(v: Value) -> bool:
 
 
 class Reorder:
-    """Moves nodes within their block as far as the meaning of the graph stays the same."""
+    """Moves nodes within their block, if the result of the graph stays the same.
+
+    A graph without writes needs no alias analysis: there the order depends only on values and side
+    effects.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -147,7 +154,7 @@ class Reorder:
 
     @property
     def db(self) -> AliasDb:
-        """What may share memory; made anew when the graph has changed."""
+        """The alias analysis, made anew when the graph has changed."""
         if self._db is None:
             self._db = AliasDb(self.graph)
         return self._db
@@ -157,15 +164,15 @@ class Reorder:
         self._db = None
 
     def has_writers(self, node: Node) -> bool:
-        """Whether somebody writes to what `node` takes or makes."""
+        """Whether the inputs or outputs of `node` are written to."""
         return self.writes and bool(self.db.has_writers(node))
 
     def value_has_writers(self, v: Value) -> bool:
         return self.writes and bool(self.db.has_writers(v))
 
     def move_before(self, node: Node, target: Node) -> bool:
-        """Put `node` right before `target`, a later node; what depends on it moves behind. False if
-        that cannot be.
+        """Move `node` to just before `target`, a later node, and the nodes that depend on it behind
+        `target`. False if that is not possible.
         """
         if self.writes:
             return bool(self.db.moveBeforeTopologicallyValid(node, target))
@@ -180,6 +187,7 @@ class Reorder:
         return True
 
     def could_move_before(self, node: Node, target: Node) -> bool:
+        """Whether `move_before` would succeed; here `target` may be an earlier node, too."""
         if self.writes:
             return bool(self.db.couldMoveBeforeTopologically(node, target))
         if node.isBefore(target):
@@ -187,7 +195,7 @@ class Reorder:
         return not _reads_any(node, self._between(target, node))
 
     def _between(self, first: Node, last: Node) -> set[Node]:
-        """`first` and what depends on it, up to `last`."""
+        """`first` and the nodes before `last` that depend on it."""
         found, n = {first}, first.next()
         while n is not last:
             if _reads_any(n, found):
@@ -196,8 +204,8 @@ class Reorder:
         return found
 
     def _dependents(self, node: Node, target: Node) -> list[Node] | None:
-        """What stands between the two and has to stay behind `node`, in order; None if `target`
-        depends on any of it.
+        """The nodes between the two that must stay behind `node`, in order; None if `target`
+        depends on one of them. It may depend on `node` itself, which goes before it.
         """
         behind: list[Node] = []
         n, moving, effects = node.next(), {node}, False
@@ -219,6 +227,7 @@ def _reads_any(node: Node, makers: set[Node]) -> bool:
 
 
 def _may_write(node: Node) -> bool:
+    """Whether the node may write to memory, as far as its kind and schema tell."""
     if node.kind() in CALLS:
         return True
     schema = node.schema()

@@ -1,15 +1,15 @@
-"""Values of a graph to compute with: every operation emits a node.
+"""Symbolic values: values of a graph for which every operation emits a node.
 
     x, y = Sym(graph.inputs()[0]), Sym(graph.inputs()[1])
     (x * y).exp()                            # aten::mul and aten::exp, at the insert point
     emit("where", x > y, x, 0.0)             # any operator as a function
     evaluate("grad * self.cos()", {"grad": x, "self": y})         # a line of `derivatives`
 
-A function of `internals/autograd/formulas` that a line calls is evaluated likewise: it is the same
-function, with other functions in the place of the operators that it calls.
+A function of `internals/autograd/formulas` that a line calls is evaluated likewise: the same
+function is called, with functions that emit nodes in place of the operators that it calls.
 
 How the real one differs: 1.0.1 had this (`torch/csrc/jit/symbolic_variable.h`), with a method for
-each operator that passes needed, and no lines.
+each operator that passes needed; it evaluated no lines of text.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from internals.jit.operators.registry import accepts, find_operators
 
 
 class NotSymbolic(Exception):
-    """A line that cannot be evaluated before there are tensors, and why."""
+    """Raised for a line that cannot be evaluated without tensors; the message says why."""
 
 
 def _emits(name: str) -> Callable[..., Sym]:
+    """A method of `Sym` that emits `aten::name`."""
     return lambda self, *arguments: self.op(name, *arguments)
 
 
@@ -77,7 +78,7 @@ class Sym:
         return self.op("to", bool_dtype.code, False, False, None)
 
     def is_complex(self) -> bool:  # type: ignore[valid-type]
-        """Programs of complex numbers are not optimised."""
+        """False: graphs with complex numbers are not optimised."""
         return False
 
     def sum_to_size(self, size: Sym) -> Sym:
@@ -86,8 +87,8 @@ class Sym:
 
 
 def emit(name: str, *arguments: Any, **named: Any) -> Sym:
-    """A node that calls the first overload of `aten::name` that takes these arguments; those that
-    are missing are the defaults. Raises NotSymbolic if there is none.
+    """Emit a node that calls the first overload of `aten::name` that accepts these arguments, with
+    its defaults for the others; returns its output. Raises NotSymbolic if there is none.
     """
     given = next((a for a in (*arguments, *named.values()) if isinstance(a, Sym)), None)
     if given is None:
@@ -95,6 +96,7 @@ def emit(name: str, *arguments: Any, **named: Any) -> Sym:
     graph = given.value.node().owningGraph()
     values = [_unwrapped(a) for a in arguments]
     schemas = [operator.schema for operator in find_operators(f"aten::{name}")]
+    # overloads with `out` last: their types would fit calls that mean another argument
     for schema in sorted(schemas, key=lambda s: any(a.is_out for a in s.arguments)):
         formals = schema.arguments[len(values) :]
         if any(not f.has_default and f.name not in named for f in formals):
@@ -114,7 +116,7 @@ def _unwrapped(argument: int | Sym) -> Any:
     return argument.value if isinstance(argument, Sym) else argument
 
 
-# What looks at tensors, or is no operator: what graphs have instead.
+# Replacements for names in lines that are not operators, or functions that look at a tensor's data.
 IN_GRAPHS: dict[str, Any] = {
     "conj": lambda x: x,  # programs of complex numbers are not optimised
     "maybe_multiply": lambda grad, factor: grad * factor,
@@ -134,7 +136,9 @@ def _scaled(product: Sym, sizes: Sym, strides: Any, alpha: Any = None) -> Sym:
 
 
 def evaluate(line: str, names: dict[str, Any]) -> Any:
-    """What a line of `derivatives` is for these values of a graph. Raises NotSymbolic."""
+    """The value of a line of `derivatives`, with `names` for the names in it. Raises NotSymbolic if
+    the line needs to know tensors.
+    """
     return eval(_compiled(line), {"__builtins__": {}}, _Names(names))
 
 
@@ -144,7 +148,7 @@ def _compiled(line: str) -> CodeType:
 
 
 class _Names(dict[str, Any]):
-    """What the names in a line mean: those of a node, and all functions."""
+    """The names in a line: the values of a node, and then all functions."""
 
     def __missing__(self, name: str) -> Any:
         found = _function(name)
@@ -155,7 +159,9 @@ class _Names(dict[str, Any]):
 
 @cache
 def _function(name: str) -> Any:
-    """A function of lines, as one that emits nodes. None if there is no such operator."""
+    """The function called `name` in lines, as one that emits nodes: a replacement, an operator, or
+    a formula. None if there is none.
+    """
     if name in IN_GRAPHS:
         return IN_GRAPHS[name]
     if find_operators(f"aten::{name}"):
@@ -172,13 +178,14 @@ def _operator(name: str) -> Callable[..., Sym]:
 
 
 def _in_graphs(formula: FunctionType) -> FunctionType:
-    """The same function, calling what emits nodes wherever it calls operators."""
+    """The same code with other globals: functions that emit nodes in place of the operators."""
     used = [name for name in formula.__code__.co_names if name in formula.__globals__]
     names = {name: _of_graphs(name, formula.__globals__[name]) for name in used}
     return FunctionType(formula.__code__, names, formula.__name__, formula.__defaults__)
 
 
 def _of_graphs(name: str, found: object) -> Any:
+    """The replacement for a global of a formula."""
     if name == "ops":
         return _Operators()
     if isinstance(found, FunctionType) and found.__module__.startswith(formulas.__name__):
@@ -187,9 +194,10 @@ def _of_graphs(name: str, found: object) -> Any:
 
 
 class _Operators:
-    """`ops.masked_fill_Scalar(...)`: overloads by identifier, of which a graph writes the name."""
+    """Replaces `ops` in formulas: `ops.masked_fill_Scalar(...)` emits `aten::masked_fill`."""
 
     def __getattr__(self, identifier: str) -> Callable[..., Sym]:
+        # drop the overload from the end until an operator's name is left
         while identifier and not find_operators(f"aten::{identifier}"):
             identifier = identifier.rpartition("_")[0]
         return _operator(identifier)

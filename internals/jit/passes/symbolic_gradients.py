@@ -1,34 +1,33 @@
 """The derivatives of operators as graph code (`torch/csrc/jit/runtime/autodiff.cpp`,
 `symbolic_script.cpp`).
 
-What autograd runs when backward is called stands in `internals/autograd/derivatives/`, a line for
-each argument:
+The derivatives that autograd computes in backward are in `internals/autograd/derivatives/`, a line
+for each argument:
 
     - name: sin(Tensor self) -> Tensor
       self: grad * conj(self.cos())
 
 Here the same line is *written into a graph*: it is evaluated on `Sym`s, values of the graph whose
-operations emit nodes. So the whole backward of a piece of a program becomes a graph, which can be
+operations emit nodes. So the whole backward of a part of a program becomes a graph, which can be
 optimised and fused like any other. In a line
 
     grad                      is the gradient of the result
-    self, other, alpha, ...   are what the node was given: a `Sym`, or the value of a constant
-    result, result1, ...      are what the node gives
-    self_shape                is a size, asked for before the node
+    self, other, alpha, ...   are the arguments of the node: a `Sym`, or the value of a constant
+    result, result1, ...      are the outputs of the node
+    self_shape                is the size of an argument, read before the node
     where(...), maybe_multiply(...)    call an operator, or a function of
                               `internals/autograd/formulas`, which is evaluated likewise
 
-Where broadcasting had repeated an argument its gradient is summed, by a `prim::SumToSize`. What a
-line computes is linear in `grad`; that is why `differentiate` may put it into a `prim::GradOf`
-block, to be left out as a whole when `grad` is undefined, which stands for zero.
+If broadcasting repeats an argument, its gradient is summed by a `prim::SumToSize`. The value of a
+line is linear in `grad`; so `differentiate` may put it into a `prim::GradOf` block, which is
+skipped as a whole if `grad` is undefined, which stands for zero.
 
 A node is differentiable if its operator is pointwise, or one of a few (`codegen/gen_facts.py`), and
-its line can be evaluated: a line that looks at numbers of a tensor, or at its dtype, cannot.
+its line can be evaluated: a line that reads numbers of a tensor, or its dtype, cannot.
 
-How the real one differs: its formulas are a third text, TorchScript source compiled when first
-needed; in 1.0.1 they were C++ as Python is here. Three formulas of 1.0.1 gave other gradients than
-autograd: `max` and `min` where both are equal, `clamp` at its bounds, `where` of an infinite
-gradient.
+How the real one differs: its formulas are a second text beside autograd's, TorchScript source that
+is compiled on first use; in 1.0.1 they were C++. Three formulas of 1.0.1 had other gradients than
+autograd: `max` and `min` of equal numbers, `clamp` at its bounds, `where` of an infinite gradient.
 """
 
 from __future__ import annotations
@@ -45,13 +44,14 @@ from internals.jit.ir.types import ListType
 from internals.jit.passes.overloads import NOT_CONSTANT, constant, named_constant, overload_of
 from internals.jit.passes.sym import NotSymbolic, Sym, emit, evaluate
 
-# Lines beside those of `derivatives`, and why.
+# Lines that differ from those of `derivatives`, or are missing there, and why.
 EXCEPTIONS: dict[str, dict[str, str]] = {
-    # As in the graphs of 1.0.1 and in `symbolic_script.cpp`, which take apart what has an operator.
+    # As in the graphs of 1.0.1 and in `symbolic_script.cpp`: pointwise operations, which can be
+    # fused, where autograd calls one operator, such as sigmoid_backward.
     "sigmoid": {"self": "(1 - result) * result * grad"},
     "tanh": {"self": "grad * (1 - result * result)"},
     "relu": {"self": "grad * (result > 0).type_as(result)"},
-    # Composites, whose parts autograd sees, but a graph does not.
+    # Composites: autograd differentiates the operators that they call, which a graph does not have.
     "square": {"self": "grad * self * 2"},
     "relu6": {"self": "hardtanh_backward(grad, self, 0, 6)"},
     "reshape": {"self": "grad.reshape(self_shape)"},
@@ -61,15 +61,14 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "log_softmax.int": {"self": "grad - result.exp() * grad.sum([dim], True)"},
 }
 
-# What only graphs have.
+# The gradients of nodes that only graphs have.
 GRAPH_ONLY: dict[str, Callable[[Node, list[Sym]], Sequence[Sym]]] = {
     "prim::AutogradAdd": lambda node, dys: (dys[0], dys[0]),
     "prim::SumToSize": lambda node, dys: (dys[0].expand(Sym(size_before(node, node.inputsAt(0)))),),
     "prim::ConstantChunk": lambda node, dys: (_cat(node, dys),),
 }
 
-# Lines that need to know something beforehand: constants among the arguments, or the sizes of a
-# tensor.
+# Conditions for lines that need constant arguments, or the sizes of a tensor.
 CONDITIONS: dict[str, Callable[[Node], bool]] = {
     "view": lambda n: _is_complete(n) and named_constant(n, "size") is not NOT_CONSTANT,
     "reshape": lambda n: _is_complete(n) and named_constant(n, "shape") is not NOT_CONSTANT,
@@ -78,7 +77,7 @@ CONDITIONS: dict[str, Callable[[Node], bool]] = {
     "softmax.int": lambda n: named_constant(n, "dtype") is None,
     "to.dtype": lambda n: _from_float_to_float(n),
 }
-WITHOUT_FORMULA = frozenset(("prim::Constant", "prim::Undefined"))  # no gradient comes from these
+WITHOUT_FORMULA = frozenset(("prim::Constant", "prim::Undefined"))  # they have no inputs
 
 
 def is_differentiable(node: Node) -> bool:
@@ -93,6 +92,7 @@ def is_differentiable(node: Node) -> bool:
         return False
     if key in CONDITIONS and not CONDITIONS[key](node):
         return False
+    # Whether the line can be evaluated depends only on the arguments that are constants.
     known = tuple([constant(v).__class__ for v in node.inputs()])
     if (key, known) not in _tried:
         _tried[key, known] = _can_be_written(node)
@@ -100,11 +100,11 @@ def is_differentiable(node: Node) -> bool:
 
 
 def gradient_of(node: Node, dys: Sequence[Value]) -> list[Value | None]:
-    """Emit the gradients of the inputs of `node`, given those of its outputs, at the insert point
-    of its graph.
+    """Emit the gradients of the inputs of `node`, given those of its outputs (`dys`), at the insert
+    point of its graph.
 
-    One for each input, None where there is none. Raises RuntimeError for a node that is not
-    differentiable.
+    Returns one for each input, None for an input without a gradient. Raises RuntimeError for a node
+    that is not differentiable.
     """
     if not is_differentiable(node):
         raise RuntimeError(
@@ -115,12 +115,12 @@ def gradient_of(node: Node, dys: Sequence[Value]) -> list[Value | None]:
 
 
 def lines_of(key: str) -> dict[str, str] | None:
-    """The lines for the overload `key`, by argument; None if graphs have no gradient of it."""
+    """The lines for the overload `key`, by argument; None if there are none."""
     return EXCEPTIONS[key] if key in EXCEPTIONS else DERIVATIVES.get(_with_line(key))
 
 
 def _with_line(key: str) -> str:
-    """The overload that has the line of `key`: itself, what it is a second name for, or, of a
+    """The overload that has the lines of `key`: itself, the one that it is a synonym of, or, for a
     composite such as `where.ScalarOther`, the overload of the same name that takes tensors.
     """
     key = SAME_AS.get(key, key)
@@ -134,7 +134,7 @@ _tried: dict[Any, bool] = {}
 
 
 def _can_be_written(node: Node) -> bool:
-    """Whether the lines of such a node can be evaluated: that is tried, in a graph of its own."""
+    """Whether the lines of such a node can be evaluated; it is tried in a scratch graph."""
     scratch = Graph()
 
     def copied(v: Value) -> Value:
@@ -150,6 +150,7 @@ def _can_be_written(node: Node) -> bool:
 
 
 def _written(node: Node, dys: Sequence[Value]) -> list[Value | None]:
+    """The gradients of the inputs of a node, None for an input without one."""
     if node.kind() in WITHOUT_FORMULA:
         return []
     grads = [Sym(v) for v in dys]
@@ -160,7 +161,7 @@ def _written(node: Node, dys: Sequence[Value]) -> list[Value | None]:
 
 
 def _evaluated(node: Node, grads: list[Sym]) -> list[Value | None]:
-    """The lines of an operator on the values of a node."""
+    """Evaluate the lines of a node's operator; returns the gradients of its inputs."""
     key = overload_of(node).removeprefix("aten::")
     lines, schema = lines_of(key), node.schema()
     assert lines is not None and schema is not None
@@ -174,6 +175,7 @@ def _evaluated(node: Node, grads: list[Sym]) -> list[Value | None]:
     names |= zip(results, [Sym(v) for v in node.outputs()])
     names |= {"grad": grads[0], "grads": grads}
     gradients: dict[str, Value | None] = {}
+    # A line for several arguments, "self, other", evaluates to a tuple of their gradients.
     for of, line in lines.items():
         arguments = of.split(", ")
         if not any(name in tensors for name in arguments):
@@ -188,8 +190,8 @@ def _evaluated(node: Node, grads: list[Sym]) -> list[Value | None]:
 
 
 def _may_be_repeated(key: str, name: str, tensors: list[str]) -> bool:
-    """Whether broadcasting may have repeated this argument: the tensors of a pointwise operator,
-    and what a product is added to.
+    """Whether broadcasting may have repeated this argument: a tensor of a pointwise operator, or
+    the first argument of addmm, to which the product is added.
     """
     if key == "addmm":
         return name == "self"
@@ -203,26 +205,28 @@ def autograd_add(a: Value, b: Value) -> Value:
 
 
 def size_before(node: Node, v: Value) -> Value:
-    """`v.size()`, asked right before `node`."""
+    """`v.size()`, read just before `node`."""
     graph = node.owningGraph()
     with graph.insert_point_guard(node):
         return graph.insert("aten::size", [v])
 
 
 def _size(node: Node, v: Value) -> Any:
+    """The size of `v`: a list if its type knows it, else a `Sym`."""
     t = v.type()
     known = t.sizes() if isinstance(t, TensorType) else None
     return Sym(size_before(node, v)) if known is None else list(known)
 
 
 def _given(v: Value) -> Any:
+    """An argument for a line: the value of a constant number, a `Sym` for all else."""
     found = constant(v)
     return Sym(v) if found is NOT_CONSTANT or isinstance(v.type(), TensorType) else found
 
 
 def _cat(node: Node, dys: Sequence[Sym]) -> Sym:
-    """The gradient of a chunk: those of the pieces, put together. A piece that is not used has the
-    gradient zero.
+    """The gradient of a tensor from those of its chunks: their concatenation. An unused chunk has
+    the gradient zero.
     """
     graph: Graph = node.owningGraph()
     zeros = [emit("zeros_like", Sym(v)) for v in node.outputs()]
@@ -238,7 +242,7 @@ def _is_complete(node: Node) -> bool:
 
 
 def _from_float_to_float(node: Node) -> bool:
-    """Whether this is a cast among floating dtypes: of integers there is no gradient."""
+    """Whether this is a cast from one floating dtype to another: integers have no gradient."""
     t, to = node.inputsAt(0).type(), named_constant(node, "dtype")
     dtype = t.dtype() if isinstance(t, TensorType) else None
     return (

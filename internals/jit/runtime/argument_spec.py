@@ -1,19 +1,19 @@
-"""What a plan is specialised for (`torch/csrc/jit/runtime/argument_spec.h`).
+"""Argument specs: the facts about its arguments that a plan is specialised for
+(`torch/csrc/jit/runtime/argument_spec.h`).
 
 The executor makes one plan for each kind of arguments: for every tensor its dtype, device, number
-of dimensions, and whether it requires a gradient that somebody will record. Not its sizes: a plan
-for `Float(*, *)` serves matrices of any size. Other arguments, numbers and strings, do not
-specialise.
+of dimensions, and whether it requires a gradient that is to be recorded. Its sizes do not count: a
+plan for `Float(*, *)` serves matrices of any size. Nor do other arguments, numbers and strings.
 
-    spec_of(graph's inputs)(x, n)  →  (TensorSpec(float32, cpu, dim 2, no grad), None)
+    argument_spec(graph, (x, n), True)  →  (TensorSpec(float32, cpu, 2, False), None)
 
-Specs are compared on every call, so their making must be cheap. A tensor's `Geometry` is interned
-and says all of this and more; two calls with the same geometries have the same spec. So the
-executor looks plans up by geometries first, and only computes a spec when it meets geometries it
-has not seen.
+A plan is looked up on every call, so that must be cheap. The `Geometry` of a tensor is interned and
+has all of these facts and more; two calls with the same geometries have the same spec. So the
+executor looks plans up by geometries first (`key_maker`), and computes a spec only for geometries
+that it has not met.
 
-How the real one differs: a spec is 32 bits for each tensor (1.0.1), and the executor of today
-observes values, sizes included, during the first runs instead ("profiling").
+How the real one differs: a spec is 32 bits for each tensor (1.0.1); today's executor observes
+values, sizes included, during the first runs instead ("profiling").
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from internals.jit.ir import Graph, OptionalType, TensorType, TupleType, Type, V
 
 
 class TensorSpec(NamedTuple):
-    """What is known of one tensor argument."""
+    """The facts about one tensor argument that a plan may rely on."""
 
     dtype: dtype
     device: device
@@ -40,7 +40,7 @@ class TensorSpec(NamedTuple):
 
 
 class Undefined(NamedTuple):
-    """None where a tensor could have been: a gradient that nobody computed."""
+    """The spec of a None in place of a tensor: a gradient that was not computed."""
 
     def type(self) -> TensorType:
         return TensorType(undefined=True)
@@ -51,11 +51,14 @@ ArgumentSpec = tuple[Any, ...]
 
 
 def argument_spec(graph: Graph, args: Sequence[Any], recording: bool) -> ArgumentSpec:
-    """The spec of a call. `recording`: whether grad mode is on."""
+    """The spec of a call. `recording`: whether grad mode is on; without it, no tensor requires a
+    gradient.
+    """
     return tuple(_spec(v.type(), a, recording) for v, a in zip(graph.inputs(), args))
 
 
 def _spec(type: Type, value: object, recording: bool) -> Any:
+    """The entry for one argument: `TensorSpec`, `Undefined`, a tuple of entries, or None."""
     if isinstance(value, TensorImpl):
         return TensorSpec(
             value.dtype, value.device, value.dim(), recording and bool(value.requires_grad)
@@ -66,12 +69,13 @@ def _spec(type: Type, value: object, recording: bool) -> Any:
 
 
 def set_input_types(graph: Graph, spec: ArgumentSpec) -> None:
-    """Write the spec into the types of the graph's inputs. What is optional stays so."""
+    """Write the spec into the types of the graph's inputs. The type of an optional stays."""
     for value, entry in zip(graph.inputs(), spec):
         value.setType(_type(value.type(), entry))
 
 
 def _type(type: Type, entry: Any) -> Type:
+    """The type of an input, with the facts of its entry."""
     if isinstance(entry, (TensorSpec, Undefined)) and isinstance(type, TensorType):
         return entry.type()
     if isinstance(entry, tuple) and isinstance(type, TupleType):
@@ -93,8 +97,8 @@ def requires_grad(spec: ArgumentSpec) -> bool:
 
 
 def key_maker(inputs: Sequence[Value]) -> Callable[[tuple[Any, ...]], Any]:
-    """A function from the arguments to something that is equal only for calls with equal specs: the
-    geometries of the tensors.
+    """Returns a function from the arguments to a key that is equal only for calls with equal specs:
+    the geometries of the tensors. It runs at every call, so the frequent cases have their own.
     """
     types = [v.type() for v in inputs]
     tensors = [i for i, t in enumerate(types) if isinstance(t, TensorType)]
@@ -119,6 +123,7 @@ def may_hold_tensors(type: Type) -> bool:
 
 
 def geometries(value: object) -> Any:
+    """The geometry of a tensor, those of a tuple; for any other value, whether it is None."""
     if isinstance(value, TensorImpl):
         return value._geometry
     return tuple(map(geometries, value)) if isinstance(value, tuple) else value is None

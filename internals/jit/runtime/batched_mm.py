@@ -1,11 +1,11 @@
-"""Running `prim::MMTreeReduce` and `prim::MMBatchSide` (`torch/csrc/jit/passes/batch_mm.cpp`, which
-made them).
+"""The functions of `prim::MMTreeReduce` and `prim::MMBatchSide`, batched matrix products
+(`torch/csrc/jit/passes/batch_mm.cpp`; the pass that makes them is `passes/batch_mm.py`).
 
-Both look at the shapes they get. If they do not fit together, or one large product would be slower
-than the small ones, the small ones are done. The limits were measured by PyTorch's authors on a
-GPU.
+Both check the shapes at run time. If the operands have different shapes, or one large product would
+be slower than the small ones, the small products are computed one by one. The limits were measured
+by PyTorch's authors on a GPU.
 
-How the real one differs: operands that are stored transposed are put together transposed, which
+How the real one differs: operands that are stored transposed are concatenated transposed, which
 copies them faster.
 """
 
@@ -22,7 +22,7 @@ from .node_functions import node_function
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
-MAX_ELEMENTS_OF_SIDE = 1024 * 2048
+MAX_ELEMENTS_OF_SIDE = 1024 * 2048  # of a matrix that is worth copying into a batch
 
 
 @node_function("prim::MMTreeReduce")
@@ -33,6 +33,7 @@ def mm_tree_reduce(node: Node) -> Callable[..., Any]:
         half = len(inputs) // 2
         lefts, rights = list(inputs[:half]), list(inputs[half:])
         if _same_shape(lefts) and _same_shape(rights) and _worth_it(lefts[0], rights[0]):
+            # (rows, n * k) @ (n * k, columns) for n products (rows, k) @ (k, columns)
             return ops.mm(ops.cat(lefts, 1), ops.cat(rights, 0))
         total = ops.mm(lefts[0], rights[0])
         for a, b in zip(lefts[1:], rights[1:]):
@@ -53,6 +54,7 @@ def mm_batch_side(node: Node) -> Callable[..., Any]:
             and others[0].numel() <= MAX_ELEMENTS_OF_SIDE
             and others[0].size(1 if left else 0)
         ):
+            # side (rows, k) @ [others] (k, n * columns), or [others] (n * rows, k) @ side
             dim = 1 if left else 0
             together = ops.cat(list(others), dim)
             return tuple(
@@ -70,5 +72,6 @@ def _same_shape(tensors: Sequence[Tensor]) -> bool:
 
 
 def _worth_it(left: Tensor, right: Tensor) -> bool:
+    """Whether one product of all is faster than several of (rows, inner) @ (inner, columns)."""
     rows, inner, columns = left.size(0), left.size(1), right.size(1)
     return inner < 512 or (rows < 256 and columns < 256) or (rows > 256 and columns > 256)

@@ -1,23 +1,22 @@
-"""Bytecode: what a graph becomes before it runs (`torch/csrc/jit/runtime/instruction.h`,
+"""Bytecode: the instructions that a graph is compiled to (`torch/csrc/jit/runtime/instruction.h`,
 `interpreter/code_impl.h`).
 
-A `Code` is a flat list of instructions and the tables they point into: constants, operators,
-functions, types. Values live in numbered registers, from 1 on; operators take their arguments from
-a value stack and leave their results there. So `x + x * y` is
+A `Code` is a flat list of instructions and the tables they refer to: constants, operators,
+functions, types. Values live in numbered registers, from 1 on; operators pop their arguments off a
+value stack and push their results. So `x + x * y` is
 
-    0 STOREN 1 2     the two arguments go from the stack into registers 1 and 2
+    0 STOREN 1 2     pop the two arguments into registers 1 and 2
     1 LOAD 1         push x
     2 LOAD 1         push x
-    3 MOVE 2         push y, and clear its register: nobody needs y any more
-    4 OP 0           aten::mul takes two values and pushes one
+    3 MOVE 2         push y, and clear its register: y is not needed any more
+    4 OP 0           aten::mul pops two values and pushes one
     5 LOADC 0        push the constant 1, add's alpha
     6 OP 1           aten::add
     7 RET
 
-`MOVE` is why a script does not keep dead tensors: their last reader takes them out. Every value has
-a register of its own and none is used again for another value, so a register always means one value
-of the graph (except inside a loop, where each turn writes it anew), and `register_size` grows with
-the graph, not with the run.
+`MOVE` keeps a script from holding dead tensors: their last reader clears the register. Every value
+of the graph has a register of its own, which is not used for another value. In a loop, each turn
+writes it anew, so `register_size` grows with the graph, not with the length of the run.
 
 How the real one differs: an instruction is eight bytes; a few more opcodes serve profiling and
 mobile runtimes.
@@ -84,7 +83,7 @@ OPCODES: dict[str, tuple[str, str]] = {
 
 
 class Instruction(NamedTuple):
-    """One instruction: what to do, and two operands whose meaning `OPCODES` tells."""
+    """One instruction: an opcode, and two operands, X and N, explained in `OPCODES`."""
 
     op: str
     X: int = 0
@@ -96,8 +95,8 @@ class Instruction(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """An entry of the operator table: the operator's name, the function, how many values it takes
-    and leaves.
+    """An entry of the operator table: the operator's name, its function, and the numbers of values
+    that it pops and pushes.
     """
 
     name: str
@@ -108,10 +107,10 @@ class Operation(NamedTuple):
 
 @dataclass
 class Code:
-    """The instructions of one graph. `source[pc]` is the node instruction `pc` came from.
+    """The instructions of one graph. `source[pc]` is the node that instruction `pc` belongs to.
 
-    `operations[pc]` is what an instruction computes, for those that take values from the stack and
-    leave others; None for those that move values or jump.
+    `operations[pc]` is the operation of an instruction that computes; None for one that moves
+    values or jumps.
     """
 
     graph: Graph
@@ -127,8 +126,8 @@ class Code:
 
     @property
     def register_size(self) -> int:
-        """How many registers there are. They are numbered from 1; register `r` is for the graph's
-        value `values[r - 1]`.
+        """The number of registers. They are numbered from 1; register `r` is for the graph's value
+        `values[r - 1]`.
         """
         return len(self.values)
 
@@ -139,7 +138,7 @@ class Code:
 
     @cached_property
     def program(self) -> Program:
-        """The instructions tied together, which is what runs when nobody steps."""
+        """The instructions tied together (`program.py`), which run unless you step through them."""
         return tie(self)
 
     @property
@@ -151,8 +150,8 @@ class Code:
         return len(self.graph.outputs())
 
     def line(self, pc: int) -> str:
-        """Instruction `pc` as the listing has it; operators and calls are followed by the node they
-        stand for.
+        """The line of instruction `pc` in the listing; operators and calls are followed by their
+        node.
         """
         instruction = self.instructions[pc]
         text = f"{pc} {instruction}"

@@ -1,20 +1,20 @@
-"""From a graph to instructions (`torch/csrc/jit/runtime/interpreter/code_impl.h`).
+"""The compiler from graphs to instructions (`torch/csrc/jit/runtime/interpreter/code_impl.h`).
 
-Nodes are visited in order. Each pushes its inputs, does its work, and stores its outputs in
-registers:
+Nodes are visited in order. For each, the instructions push its inputs, run its operation, and store
+its outputs in registers:
 
     x + y                LOAD x, LOAD y, LOADC 1, OP aten::add, STORE
     if c: A else: B      c, JF else, A, JMP end, else: B, end: STORE
     for i in range(n)    LOADC 0, n, true, carried..., loop: LOOP end, STOREN i carried..., body,
                          condition, carried..., JMP loop, end: STORE
 
-A block leaves its outputs on the stack, so both arms of an If arrive at `end` with the same things
-there. `LOOP` keeps two numbers of its own below: how many turns were taken, and how many there may
-be.
+A block leaves its outputs on the stack, so at `end` the stack is the same after both arms of an If.
+`LOOP` keeps two numbers on the stack below the condition: the turns taken so far, and the trip
+count.
 
-How the real one differs: the instructions are the same, one for one
-(tests/jit/runtime/test_interpreter.py compares them with those PyTorch writes for mobile phones);
-it deduplicates operators by name, we by function.
+How the real one differs: the instructions are the same, one by one
+(tests/jit/runtime/test_interpreter.py compares them with those that PyTorch writes for mobile
+phones); it deduplicates operators by name, here by function.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .preprocess import preprocess
 if TYPE_CHECKING:
     from internals.jit.script_function import ScriptFunction
 
-# Nodes with an opcode of their own that says all there is to know.
+# Nodes with an opcode of their own, without operands.
 PLAIN_OPCODES = {
     "prim::RaiseException": "RAISE_EXCEPTION",
     "prim::TupleIndex": "TUPLE_INDEX",
@@ -59,13 +59,17 @@ def compile_graph(graph: Graph, name: str = "") -> Code:
 
 
 class Compiler:
+    """The compilation of one graph. `inline` has the nodes that are evaluated in place, as an input
+    of another, without a register (`preprocess.py`).
+    """
+
     def __init__(self, graph: Graph, name: str) -> None:
         graph, self.inline = preprocess(graph)
         self.code = Code(graph, name)
         self.register: dict[Value, int] = {}
-        self.constant: dict[Value, int] = {}
-        self.reads: dict[Value, int] = {}
-        self.node = graph.param_node()
+        self.constant: dict[Value, int] = {}  # index in the constant table
+        self.reads: dict[Value, int] = {}  # the uses pushed so far: the last one is a MOVE
+        self.node = graph.param_node()  # the node that new instructions belong to
         self.emitters: dict[str, Callable[[Node], None]] = {
             "prim::Constant": self.emit_constant,
             "prim::Drop": self.emit_drop,
@@ -103,6 +107,7 @@ class Compiler:
     # Blocks, nodes, values
 
     def emit_block(self, block: Block) -> None:
+        """Store the inputs of a block, run its nodes, and leave its outputs on the stack."""
         self.node = block.paramNode()
         self.store(block.inputs())
         for node in block.nodes():
@@ -115,8 +120,8 @@ class Compiler:
         self.load(block.outputs())
 
     def emit(self, root: Node) -> None:
-        """Instructions that leave the outputs of `root` on the stack, those evaluated in place
-        coming before it.
+        """Emit the instructions that leave the outputs of `root` on the stack, including the nodes
+        that are evaluated in place for it.
         """
         for node, value in self.tree(root):
             self.node = node
@@ -130,17 +135,17 @@ class Compiler:
                 self.emit_operation(node)
 
     def tree(self, root: Node) -> list[tuple[Node, Value | None]]:
-        """The order to emit in: (node, input of it to push), or (node, None) when all its inputs
-        are there.
+        """The steps to emit, in order: (node, input of it to push), or (node, None) to run the node
+        when all its inputs are pushed.
 
-        A list, not recursion: a chain may be thousands of nodes long.
+        It is a list, rather than recursion, as a chain may be thousands of nodes long.
         """
         order: list[tuple[Node, Value | None]] = []
         waiting: list[tuple[Node, Value | None]] = [(root, None)]
         while waiting:
             node, value = waiting.pop()
             if value is None:
-                # read backwards, so a node comes before its inputs and the last input first
+                # built backwards: a node comes before its inputs, and the last input first
                 order.append((node, None))
                 waiting += [(node, v) for v in self.inputs_to_push(node)]
             elif value.node() in self.inline:
@@ -150,8 +155,8 @@ class Compiler:
         return order[::-1]
 
     def inputs_to_push(self, node: Node) -> Sequence[Value]:
-        """What a node wants to find on the stack. A call does not push the function, a Drop nothing
-        at all.
+        """The inputs that must be on the stack for a node. That of a call does not include the
+        function; a Drop pushes nothing, and `emit_loop` pushes for itself.
         """
         kind = node.kind()
         if kind in ("prim::Constant", "prim::Drop", "prim::Loop", "prim::Uninitialized"):
@@ -167,6 +172,7 @@ class Compiler:
         self.put("MOVE" if reads == len(value.uses()) else "LOAD", self.register[value])
 
     def load(self, values: Sequence[Value]) -> None:
+        """Push values, in order."""
         node = self.node
         for value in values:
             if value.node() in self.inline:
@@ -176,6 +182,7 @@ class Compiler:
                 self.push(value)
 
     def store(self, values: Sequence[Value]) -> None:
+        """Give values the next registers, and pop them into these."""
         if not values:
             return
         first = self.code.register_size + 1
@@ -196,7 +203,7 @@ class Compiler:
         return len(code.instructions) - 1
 
     def put_for(self, node: Node, op: str, X: int = 0, N: int = 0) -> None:
-        """An instruction that runs the operation of `node`."""
+        """Append an instruction that runs the operation of `node`."""
         self.put(op, X, N, self.operation(node))
 
     def jump_here(self, pc: int) -> None:
@@ -215,7 +222,7 @@ class Compiler:
         return len(self.code.constant_table) - 1
 
     def emit_operation(self, node: Node) -> None:
-        """An operator, or a node with an opcode of its own."""
+        """Emit an operator, or a node with an opcode of its own without operands."""
         operation = self.operation(node)
         if node.kind() in PLAIN_OPCODES:
             self.put(PLAIN_OPCODES[node.kind()], operation=operation)
@@ -233,6 +240,7 @@ class Compiler:
             self.put("OP", table.index(operation), operation=operation)
 
     def operation(self, node: Node) -> Operation:
+        """The operation of a node, by the name of its overload."""
         schema = node.schema()
         name = (
             node.kind()
@@ -244,6 +252,7 @@ class Compiler:
         )
 
     def emit_drop(self, node: Node) -> None:
+        """Clear the registers of dead values; a value still on the stack is popped."""
         for value in node.inputs():
             if value.node() in self.inline:
                 self.emit(value.node())
@@ -252,8 +261,9 @@ class Compiler:
                 self.put("DROPR", self.register[value])
 
     def emit_if(self, node: Node) -> None:
+        """JF to the second arm, the first arm, JMP to the end, the second arm."""
         then, otherwise = node.blocks()
-        to_else = self.put("JF")
+        to_else = self.put("JF")  # where it jumps to is known only after the arm
         self.emit_block(then)
         self.node = node
         to_end = self.put("JMP")
@@ -263,7 +273,10 @@ class Compiler:
         self.node = node
 
     def emit_loop(self, node: Node) -> None:
-        self.put("LOADC", self.add_constant(0))
+        """Push the turns taken, the trip count, the condition and the carried values; then the
+        body.
+        """
+        self.put("LOADC", self.add_constant(0))  # no turn taken yet
         self.load(node.inputs())
         begin = self.put("LOOP", 0, node.inputsSize())
         self.emit_block(node.blocks()[0])
@@ -291,7 +304,7 @@ class Compiler:
             self.put_for(node, "TUPLE_CONSTRUCT", node.inputsSize())
 
     def add_types(self, types: Sequence[Any]) -> int:
-        """The place of the first in the type table."""
+        """Append types to the type table; returns the index of the first."""
         self.code.type_table += types
         return len(self.code.type_table) - len(types)
 

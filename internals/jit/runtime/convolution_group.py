@@ -1,13 +1,13 @@
-"""What runs a `prim::ConvolutionGroup`: packed kernels for inputs they are written for, else the
+"""The function of a `prim::ConvolutionGroup`: packed kernels for inputs that they support, else the
 operators one by one.
 
 For the first inputs of some sizes a `Network` is built (`internals/aten/compiled/convolution`):
-weights are packed, buffers laid out, and for each layer the fastest algorithm is found by trying,
-which is shown on stderr and remembered on disk. Inputs of those sizes run it from then on.
+weights are packed, buffers laid out, and the fastest algorithm for each layer is found by
+measuring, which is shown on stderr and stored on disk. Inputs of those sizes run it from then on.
 
-The operators serve where a kernel must not or cannot: a gradient is wanted; a dtype is not float32,
-or a device not the CPU; sizes do not fit together, so that there is an error to be raised; compiled
-kernels are switched off; somebody is watching the dispatcher.
+The operators run where the kernels must not or cannot: a gradient is required; a dtype is not
+float32, or a device not the CPU; sizes do not fit together, so that an error must be raised;
+compiled kernels are switched off; the dispatcher is observed.
 
 How the real one differs: `prim::mkldnn_convolution` nodes call oneDNN one after the other, with
 blocked tensors between them.
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.jit.script_module import ScriptModule
 
-MOST_NETWORKS = 4  # sizes of inputs that a group keeps buffers and packed weights for
+MOST_NETWORKS = 4  # combinations of input sizes whose network a group keeps
 
 
 @node_function("prim::ConvolutionGroup")
@@ -51,12 +51,12 @@ def convolution_group(node: Node) -> Callable[..., Any]:
 
 
 def convolution_plan(module: ScriptModule) -> str:
-    """What was decided for the convolutions of a module from `optimize_for_inference`: text to be
-    printed.
+    """The algorithms chosen for the convolutions of a module from `optimize_for_inference`, as text
+    to be printed.
 
-    A table for each size of inputs that it has been called with: layers, sizes, algorithms, and how
-    their time compares with that of the best direct convolution. Says so where nothing was decided
-    yet. Raises RuntimeError for a module without groups of convolutions.
+    There is a table for each size of inputs that the module has been called with: layers, sizes,
+    algorithms, and how their time compares with that of the best direct convolution; before the
+    first call, a line that says so. Raises RuntimeError for a module without such groups.
     """
     methods = getattr(getattr(module, "_jit_type", None), "methods", {})
     nodes = [
@@ -83,7 +83,7 @@ class ConvolutionGroup:
     def __init__(self, graph: Graph, name: str) -> None:
         self.graph, self.name = graph, name
         self.operators = run_subgraph(graph, "prim::ConvolutionGroup")
-        # by geometries and threads; None where there can be none
+        # (threads, geometries of the inputs) → network, None if the kernels do not support them
         self.networks: OrderedDict[Any, Any] = OrderedDict()
         self.lock = threading.Lock()
 
@@ -105,14 +105,14 @@ class ConvolutionGroup:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def plan(self) -> str:
-        """What was decided so far."""
+        """The tables of the networks built so far, or a line that says there are none."""
         found = [str(n.plan) for n in list(self.networks.values()) if n is not None]
         return "\n\n".join(found) or f"{self.name}: nothing is decided before the first call"
 
     def network(self, inputs: Sequence[Tensor]) -> Any:
         """The network for inputs like these, built if need be; None if there is none."""
         key = (get_num_threads(), *[t._geometry for t in inputs])
-        found = self.networks.get(key, self)
+        found = self.networks.get(key, self)  # `self`: not tried yet, as None is an answer
         if found is self:
             with self.lock:
                 if key not in self.networks:
@@ -134,7 +134,7 @@ class ConvolutionGroup:
         except Unsupported:
             return None
         except (ImportError, RuntimeError, OSError) as error:
-            # no LLVM, or one that cannot do this: operators can
+            # no LLVM, or one that cannot compile them: the operators do the work
             warnings.warn(
                 f"convolutions run as ordinary operators, kernels cannot be compiled: {error}",
                 stacklevel=2,
@@ -143,8 +143,8 @@ class ConvolutionGroup:
 
 
 def group_of(node: Node) -> ConvolutionGroup:
-    """The function of a group: one for all with the same weights, since executors work on copies of
-    a graph.
+    """The function of a group. Groups with the same weights share it, since executors work on
+    copies of a graph.
     """
     graph = node.g("Subgraph")
     key = _key(graph)
@@ -162,9 +162,10 @@ _lock = threading.Lock()
 
 
 def _key(graph: Graph) -> Any:
-    """What two graphs have in common that compute the same with the same weights (the very same
-    tensors).
+    """A key that is equal for graphs that compute the same with the same weights, which must be the
+    same tensor objects.
     """
+    # value → the number of an input or node, or for a constant its identity or text
     numbers: dict[Any, Any] = {v: i for i, v in enumerate(graph.inputs())}
     nodes = []
     for node in graph.nodes():
@@ -180,7 +181,9 @@ def _key(graph: Graph) -> Any:
 
 
 def _is_plain(t: Tensor) -> bool:
-    """Whether a kernel may read the memory of `t` without anybody noticing."""
+    """Whether a kernel may read the memory of `t` directly: a float32 tensor on the CPU with the
+    default dispatch keys.
+    """
     g = t._geometry
     return g.dtype is float32 and g.device is CPU and g.keys == default_keys(CPU) and g.numel > 0
 
@@ -189,7 +192,8 @@ def _is_plain(t: Tensor) -> bool:
 
 
 def layers_of(graph: Graph) -> tuple[list[Any], list[int]]:
-    """The layers of a group's graph, and the numbers of its outputs; inputs are numbered first.
+    """The layers of a group's graph, and the numbers of its outputs. Values are numbered: first the
+    inputs, then the result of each layer.
 
     Raises Unsupported for weights that are not float32.
     """
@@ -199,6 +203,7 @@ def layers_of(graph: Graph) -> tuple[list[Any], list[int]]:
         if node.kind() == "prim::Constant":
             continue
         numbers[node.output()] = len(numbers)
+        # `add_.Tensor` and `relu_` are the layers `add.Tensor` and `relu`
         make = LAYERS[overload_of(node).replace("_.", ".").removesuffix("_")]
         tensors = tuple(numbers[v] for v in node.inputs() if v in numbers)
         layers.append(make(_Arguments(node), tensors, numbers[node.output()]))
@@ -215,7 +220,9 @@ class _Arguments:
         return constant_of(self.node.namedInput(name))
 
     def pair(self, name: str, empty: Any = None) -> tuple[int, int]:
-        """Two ints, of which one may stand for both."""
+        """An argument for height and width, where one int may stand for both; `empty` for an empty
+        list.
+        """
         value = self[name]
         if isinstance(value, (list, tuple)) and not value and empty is not None:
             found: tuple[int, int] = empty
@@ -224,6 +231,7 @@ class _Arguments:
         return numbers[0], numbers[-1]
 
     def weights(self) -> tuple[Any, Any]:
+        """Weight and bias as arrays; the bias may be None. Raises Unsupported unless float32."""
         from internals.aten.compiled.convolution.layers import Unsupported
 
         weight, bias = self["weight"], self["bias"]
@@ -254,6 +262,7 @@ def _sum(a: _Arguments, inputs: Any, output: int) -> Any:
 
 
 def _bounds(a: _Arguments, inputs: Any, output: int) -> Any:
+    """relu, relu6, hardtanh and clamp: a sum of one input, cut at its bounds."""
     from internals.aten.compiled.convolution.layers import Sum
 
     kind = a.node.kind().removesuffix("_")

@@ -1,24 +1,25 @@
-"""What runs a `prim::DifferentiableGraph` (`DifferentiableGraphOp` in
+"""The function of a `prim::DifferentiableGraph` (`DifferentiableGraphOp` in
 `torch/csrc/jit/runtime/graph_executor.cpp`).
 
-The node holds two graphs made by `passes/differentiate.py`: `f` computes, `df` is the backward of
-all of it. To run it is to
+The node holds two graphs made by `passes/differentiate.py`: `f` computes the outputs, `df` is the
+backward of all of it. To run the node,
 
-1. note where gradients of the inputs go (next edges) and detach the inputs, so that nothing inside
-   is recorded,
-2. run `f`, which gives the node's outputs and some temporaries,
-3. hang a single node, `DifferentiableGraphBackward`, behind them, with what `df` needs saved in it.
+1. the edges to the gradients of the inputs are collected, and the inputs are detached, so that
+   autograd records nothing inside;
+2. `f` is run, which returns the node's outputs and some temporaries;
+3. a single autograd node, `DifferentiableGraphBackward`, becomes the `grad_fn` of the outputs, and
+   saves the values that `df` needs.
 
 When gradients arrive at that node, it runs `df`, in an executor of its own: `df` is optimised and
 specialised like any graph, with None for gradients that are not defined. And since it runs like any
-graph, it can be recorded and differentiated again. For that the temporaries are outputs of the node
-as well: what `df` does to them leads back here.
+graph, it can be recorded and differentiated again. For that the temporaries are outputs of the
+autograd node as well: gradients of `df` with respect to them come back to it.
 
-The formulas of `df` are those of real numbers. Where a complex one comes in, `f` runs on the inputs
-as they are, so that autograd records it operator by operator.
+The formulas of `df` are those of real numbers. For complex inputs, `f` runs on the inputs as they
+are, so that autograd records it operator by operator.
 
-How the real one differs: the same, though its formulas are wrong for complex numbers; a captured
-undefined tensor, or a list of tensors, needs bookkeeping there.
+How the real one differs: its formulas are wrong for complex numbers; a captured undefined tensor,
+or a list of tensors, needs bookkeeping there.
 """
 
 from __future__ import annotations
@@ -46,20 +47,23 @@ if TYPE_CHECKING:
 
 @node_function("prim::DifferentiableGraph")
 def differentiable_graph(node: Node) -> Callable[..., Any]:
-    """The function of one such node. A group that was not differentiated just runs."""
+    """The function of one such node. For a group that was not differentiated, it runs the graph."""
     if not node.hasAttribute("ReverseSubgraph"):
         return run_subgraph(node.g("Subgraph"), node.kind())
     return DifferentiableGraph(unpack_gradient(node))
 
 
 class DifferentiableGraph:
-    """Calling it runs `f` and records one node. `backward` is the executor of `df`."""
+    """The function of one group: it runs `f` and records one autograd node, whose backward is
+    `backward`, the executor of `df`.
+    """
 
     def __init__(self, gradient: Gradient) -> None:
         self.gradient = gradient
         self.forward = run_subgraph(gradient.f, "prim::DifferentiableGraph")
         self.backward = GraphExecutor(gradient.df, "<backward>")
         self.several = len(gradient.f.outputs()) > 1
+        # output of `f` → its number among the outputs of the autograd node
         self.vjp_number = {
             output: i for i, output in reversed(list(enumerate(gradient.df_input_vjps)))
         }
@@ -70,6 +74,7 @@ class DifferentiableGraph:
 
     def __call__(self, *inputs: Any) -> Any:
         g = self.gradient
+        # Without edges nothing is recorded below: autograd does it inside, or grad mode is off.
         if not self.is_real and (self.has_complex or any(map(_is_complex, inputs))):
             edges, detached = [], list(inputs)
         else:
@@ -91,8 +96,8 @@ class DifferentiableGraph:
         detached: Sequence[Any],
         outputs: list[Any],
     ) -> None:
-        """Tie `outputs` to a new node. An output that is an input handed through becomes another
-        tensor first.
+        """Make a new autograd node the `grad_fn` of `outputs`, and save the values captured. An
+        output that is an input itself becomes a view first: the input keeps its own `grad_fn`.
         """
         g = self.gradient
         seen = [*detached, *outputs[: g.f_real_outputs]]
@@ -102,6 +107,7 @@ class DifferentiableGraph:
             t = outputs[i]
             if any(t is v for v in inputs):
                 t = outputs[i] = t.view_as(t)
+            # The base of a view may be a tensor inside the group, which has no history.
             base = t._base
             if base is not None and not any(base is v for v in seen):
                 t = outputs[i] = _no_view(t)
@@ -113,7 +119,9 @@ class DifferentiableGraph:
 
 
 class DifferentiableGraphBackward(AutogradNode):
-    """The backward of a whole group of operators: `grad_fn` of what it computed."""
+    """The backward of a whole group of operators, the `grad_fn` of its outputs. `captured` has the
+    values that `df` needs; None once they are released.
+    """
 
     __slots__ = ("executor", "captured")
 
@@ -138,7 +146,7 @@ class DifferentiableGraphBackward(AutogradNode):
 
 
 def _is_real(type: Type) -> bool:
-    """Whether no complex number can come in where this type is asked for."""
+    """Whether a value of this type is known not to be, or contain, a complex number."""
     if isinstance(type, TensorType):
         dtype = type.dtype()
         return dtype is not None and not dtype.is_complex
@@ -154,8 +162,8 @@ def _detached(v: Any) -> Any:
 
 
 def _kept(v: Any, number: int | None) -> Any:
-    """A captured value as the node holds it: tensors with their version, those the node made
-    without their history.
+    """A captured value as the node saves it: a tensor with its version, and an output of the node
+    (`number`) without its history, which would be a cycle of references.
     """
     if not isinstance(v, TensorImpl):
         return v
@@ -165,15 +173,15 @@ def _kept(v: Any, number: int | None) -> Any:
 
 
 def _no_view(t: Tensor) -> Any:
-    """The same memory, not known as a view: what it was a view of exists only inside the group."""
+    """A tensor with the same memory that is not a view: the base of `t` is inside the group."""
     same = make(t._storage, t._geometry, t._offset, t._array)
     same._version_counter = t._version_counter
     return same
 
 
 def _mark_view(t: Any) -> None:
-    """A result that is a view of an input or of another result cannot be written to: those would
-    not learn of it.
+    """Forbid writing to a result that is a view of an input or of another result, whose history
+    would not record the write.
     """
     meta = t._autograd_meta
     if meta is not None and meta.base is not None:

@@ -1,4 +1,4 @@
-"""Python source made from a graph: the fast executor.
+"""Emission of Python source from a graph, which is the fast executor.
 
     def f(x, n):
         y = x
@@ -6,18 +6,17 @@
             y = y + x
         return y
 
-Every node becomes a line, every block an indented one: a Loop is a `for` or a `while`, an If an
+Every node becomes a line, and every block is indented: a Loop is a `for` or a `while`, an If an
 `if`. The overload of each operator was chosen when the graph was made, so a call goes straight to
-the generated function of that overload (`aten_mm(x, w)`): no method is looked up, no argument
-parsed. What Python writes with a single operator is written so (`shortcuts.py`). A value that holds
-memory is deleted in the line of its last use.
+the generated function of that overload (`aten_mm(x, w)`), without method lookup or parsing of
+arguments. Where Python has an operator, that is used (`shortcuts.py`). A value that holds memory is
+deleted in the line of its last use.
 
-`emit(graph)` gives an `EmittedFunction`: `source`, the compiled `function`, and `nodes[line]`, the
-node behind each line of the source. With that an error in the code is told as an error in the
-script.
+`emit(graph)` returns an `EmittedFunction`: `source`, the compiled `function`, and `nodes[line]`,
+the node of each line of the source, by which an error is reported at its line of the script.
 
-How the real one differs: PyTorch never makes Python of a graph to run it; its executor is the
-interpreter. FX does this (`torch/fx/graph.py`), for graphs without control flow.
+How the real one differs: PyTorch's executor is the interpreter; only FX runs Python code made from
+a graph (`torch/fx/graph.py`), and its graphs have no control flow.
 """
 
 from __future__ import annotations
@@ -40,18 +39,19 @@ from .node_functions import function_of
 from .preprocess import preprocess
 from .shortcuts import Shortcut, is_number, shortcut
 
-DEEPEST_EXPRESSION = 8
+DEEPEST_EXPRESSION = 8  # nodes nested in the expression of one line
+# names of the functions that write a result over an operand (`reuse.py`)
 REUSE = {"+": "add_over", "-": "sub_over", "*": "mul_over"}
 _number = itertools.count()
 
 
 class TooDeep(Exception):
-    """The graph has more blocks inside each other than Python allows."""
+    """The blocks of the graph are nested deeper than Python can compile."""
 
 
 class EmittedFunction:
-    """`source` is the Python code of a graph, `function` what it compiles to, `nodes` maps its
-    lines (from 1) to nodes.
+    """The Python code of a graph, `source`, with the compiled `function`; `nodes` maps its lines
+    (from 1) to nodes.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class EmittedFunction:
             raise TooDeep(f"Python cannot compile the code of {name}: {error}") from error
         exec(code, variables)
         self.function: Callable[..., Any] = variables[name]
+        # so that tracebacks and debuggers show the emitted lines
         linecache.cache[self.filename] = (
             len(source),
             None,
@@ -79,7 +80,7 @@ class EmittedFunction:
         weakref.finalize(self, linecache.cache.pop, self.filename, None)
 
     def __call__(self, *args: Any) -> Any:
-        """Run it. Raises what the script raises, with the place where it happened."""
+        """Run the function. An error is raised as the script's, with its line in the script."""
         try:
             return self.function(*args)
         except Exception as error:
@@ -87,8 +88,8 @@ class EmittedFunction:
             raise
 
     def explain(self, error: Exception) -> None:
-        """Raise `error`, which came out of `function`, as the script's error. Returns if it came
-        from elsewhere.
+        """Raise `error`, which was raised inside `function`, as the script's error. Returns if the
+        emitted code is not in its traceback.
         """
         tb = error.__traceback__
         while tb is not None and tb.tb_frame.f_code.co_filename != self.filename:
@@ -97,8 +98,8 @@ class EmittedFunction:
             raise_at(error, self.nodes[tb.tb_lineno], self.script_name)
 
     def node_at(self, line: int) -> Node | None:
-        """The node that line `line` of the source stands for; None for lines that only move
-        values.
+        """The node of line `line` of the source; None for a line that belongs to no node, such as
+        `def` or `else`.
         """
         return self.nodes.get(line)
 
@@ -107,30 +108,38 @@ class EmittedFunction:
 
 
 def emit(graph: Graph, name: str = "") -> EmittedFunction:
-    """Python code for `graph`. Raises TooDeep when Python cannot have so many blocks inside each
-    other.
+    """The Python code for `graph`. Raises TooDeep if its blocks are nested deeper than Python can
+    compile.
     """
     return Emitter(graph, name).emit()
 
 
 class Emitter:
+    """The emission of one graph.
+
+    Before the first line it decides which nodes are evaluated `within` the expression of another,
+    gives names to the functions called (`variables` are the globals of the code), and then to the
+    values (`naming.py`).
+    """
+
     def __init__(self, graph: Graph, name: str) -> None:
         self.script_name, self.name = name, identifier(name or "graph")
         self.graph, _ = preprocess(graph)
         self.ints = PlainInts(self.graph)
         self.shortcuts: dict[Node, Shortcut] = {}
-        self.within: dict[Node, Node] = {}
-        self.depth: dict[Node, int] = {}
+        self.within: dict[Node, Node] = {}  # nested node → the node whose expression it is in
+        self.depth: dict[Node, int] = {}  # levels of nesting in a node's expression
         self.find_expressions(self.graph.block())
         self.variables: dict[str, Any] = {"wrap": wrap}
-        self.bound: dict[int, str] = {}
-        self.functions: dict[Node, str] = {}
+        self.bound: dict[int, str] = {}  # id of a function or constant → its name
+        self.functions: dict[Node, str] = {}  # the names of the functions that nodes call
         self.bind_functions(self.graph.block())
         self.naming = Naming(self.graph, self.within, {*self.variables, self.name})
         self.lines: list[str] = []
         self.nodes: dict[int, Node] = {}
 
     def emit(self) -> EmittedFunction:
+        """Write the lines of the function, and compile them."""
         arguments = ", ".join(self.naming[v] for v in self.graph.inputs())
         self.lines.append(f"def {self.name}({arguments}):")
         self.emit_nodes(self.graph.block(), 1)
@@ -139,13 +148,14 @@ class Emitter:
         source = "\n".join(self.lines) + "\n"
         return EmittedFunction(self.name, source, self.nodes, self.variables, self.script_name)
 
-    # Before the first line: what is evaluated where, and what is called
+    # Before the first line: nested expressions, and the functions called
 
     def find_expressions(self, block: Block) -> None:
-        """Arithmetic of numbers that is used once, in the same block, goes where it is used.
+        """Nest arithmetic of numbers into the expression that uses it, if that is its only use, and
+        in the same block.
 
-        So does a question about a tensor (`x is None`), if that is the next node: later the tensor
-        may be gone.
+        A property of a tensor (`x is None`) is nested only into the next node: later the tensor may
+        have been deleted.
         """
         for node in all_nodes(block, inner_first=True):
             found = shortcut(node, self.ints.plain)
@@ -156,6 +166,7 @@ class Emitter:
                 (self.depth.get(v.node(), 0) for v in found.inputs if v.node() in self.within),
                 default=0,
             )
+            # Only a number that is used once may be nested, and expressions stay readable.
             uses = node.output().uses()
             if (
                 not found.scalar
@@ -172,17 +183,15 @@ class Emitter:
                 self.within[node] = user
 
     def is_harmless(self, value: Value) -> bool:
-        """Whether a value may just as well be read later: a number, and not one that is itself read
-        off a tensor in place.
+        """Whether a value may be read later without a difference: it is a number or a constant, and
+        not a nested expression that reads a tensor.
         """
         if value.node() in self.within:
             return all(self.is_harmless(v) for v in self.shortcuts[value.node()].inputs)
         return is_number(value) or value.isConstant()
 
     def bind_functions(self, block: Block) -> None:
-        """Give a name to every function that will be called, and to constants that cannot be
-        written out.
-        """
+        """Name the functions of all calls, and the constants that have no literal."""
         for node in all_nodes(block, inner_first=True):
             if node.kind() == "prim::Constant":
                 value = (
@@ -203,7 +212,7 @@ class Emitter:
                 )
 
     def bind(self, name: str, value: object) -> str:
-        """The global variable that holds `value`, named like `name`."""
+        """The name of the global variable that holds `value`: `name`, or `name_2`, ..."""
         known = self.bound.get(id(value))
         if known is None:
             name = base = identifier(name.replace("^", ""))
@@ -218,6 +227,7 @@ class Emitter:
     # Lines
 
     def put(self, node: Node, level: int, text: str) -> None:
+        """Append a line for `node`, indented by `level`."""
         self.lines.append("    " * level + text)
         self.nodes[len(self.lines)] = node
 
@@ -239,6 +249,7 @@ class Emitter:
         self.put(node, level, text + self.deletions(node))
 
     def emit_if(self, node: Node, level: int) -> None:
+        """Emit an If; an empty `else` is omitted."""
         then, otherwise = node.blocks()
         self.put(node, level, f"if {self.use(node.input())}:")
         self.emit_arm(node, then, level + 1)
@@ -247,8 +258,8 @@ class Emitter:
         self.delete_after(node, level)
 
     def emit_arm(self, node: Node, arm: Block, level: int, head: str = "") -> bool | None:
-        """The lines of an arm, below `head`. None if there are none; the first arm of an If needs
-        at least a `pass`.
+        """Emit an arm, below the line `head` if there is one. Returns None if an `else` is empty;
+        the first arm, without a head, needs at least a `pass`.
         """
         if head:
             self.lines.append(head)
@@ -263,13 +274,15 @@ class Emitter:
         return True
 
     def emit_loop(self, node: Node, level: int) -> None:
-        """A `for` when the number of turns is known beforehand, a `while` when only the condition
-        counts; a `for` with a `break` when both do."""
+        """Emit a `for` if only the trip count ends the loop, a `while` if only the condition does,
+        and a `for` with a `break` if both do.
+        """
         (body,) = node.blocks()
         limit, condition, *starts = node.inputs()
         index, *carried = body.inputs()
         go_on, *ends = body.outputs()
         self.assign(node, carried, starts, level)
+        # The trip count of a `while` is the largest int.
         counted = not (limit.isConstant() and constant_of(limit) == INT_MAX)
         asked = not (is_true(condition) and is_true(go_on))
         go = self.fresh("go_on") if asked else ""
@@ -297,8 +310,8 @@ class Emitter:
         self.delete_after(node, level)
 
     def finish_loop(self, node: Node, carried: Sequence[Value], level: int) -> None:
-        """After the loop its outputs are what was carried last; sums that were let grow are cut to
-        64 bits.
+        """Assign the values carried last to the outputs of the loop. Sums that were not checked
+        inside it are wrapped to 64 bits.
         """
         for output, inside in zip(node.outputs(), carried):
             name, last = self.naming[output], self.naming[inside]
@@ -315,8 +328,8 @@ class Emitter:
         level: int,
         extra: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """One assignment for all: a value may be in the variable that another one is about to go
-        to.
+        """Emit one assignment for all targets, `a, b = b, a`: a value may be in a variable that
+        another value is assigned to.
         """
         pairs = [(self.naming[t], self.use(v)) for t, v in zip(targets, values)]
         pairs = [(t, v) for t, v in pairs if t != v] + list(extra)
@@ -332,6 +345,7 @@ class Emitter:
         found = self.shortcuts.get(node)
         if found is not None:
             operands = [self.operand(v) for v in found.inputs]
+            # An operand at its last use may be overwritten by the result, unless it is `x + x`.
             for function, v, other in zip(
                 (found.into_first, found.into_second), found.inputs, reversed(found.inputs)
             ):
@@ -349,23 +363,22 @@ class Emitter:
         return f"{self.functions[node]}({', '.join(inputs)})"
 
     def use(self, value: Value) -> str:
-        """A value as an expression: a literal, a variable, or the whole computation if it is not
-        made before.
-        """
+        """A value as an expression: a literal, a variable, or for a nested node its expression."""
         if value.isConstant():
             constant = None if isinstance(value.type(), FunctionType) else constant_of(value)
             return literal(constant) or self.bind("constant", constant)
         return self.expression(value.node()) if value.node() in self.within else self.naming[value]
 
     def operand(self, value: Value) -> str:
+        """A value as an operand, in parentheses if precedence could matter."""
         text = self.use(value)
         return f"({text})" if value.node() in self.within or text.startswith("-") else text
 
     # Memory
 
     def deletions(self, node: Node, kept: Iterable[str] = ()) -> str:
-        """`; del x` for what `node` is the last to use, unless it is in a variable that is
-        `kept`.
+        """The text `; del x` for the values whose last use is `node`, except for the variables in
+        `kept`, which the line has just assigned.
         """
         if node.kind() == "prim::Return" and node.owningBlock().owningNode() is None:
             return ""
@@ -374,6 +387,7 @@ class Emitter:
             for v in dict.fromkeys(self.read_by(node))
             if self.may_delete(v) and self.last_user(v) is node
         ]
+        # A variable may hold another value by then, which must not be deleted.
         after = self.naming.ends.get(node, self.naming.position[node])
         if node.kind() == "prim::Loop":
             after = self.naming.position[node]
@@ -385,7 +399,7 @@ class Emitter:
         return f"; del {', '.join(gone)}" if gone else ""
 
     def delete_after(self, node: Node, level: int) -> None:
-        """A line for the values that are used for the last time somewhere inside `node`."""
+        """Emit a `del` for the values whose last use is inside a block of `node`."""
         drop = node.next()
         if drop.kind() != "prim::Drop":
             return
@@ -397,28 +411,31 @@ class Emitter:
             self.put(node, level, f"del {', '.join(gone)}")
 
     def may_delete(self, value: Value) -> bool:
-        """Arguments belong to the caller, and numbers take no memory."""
+        """Whether the variable of a value is deleted after its last use: not for arguments, which
+        the caller holds anyway, and not for numbers, whose memory is negligible.
+        """
         return not (
             value.isConstant() or is_number(value) or value.node() is self.graph.param_node()
         ) and not self.is_dropped(value)
 
     def read_by(self, node: Node) -> list[Value]:
-        """The variables that the line of `node` reads, those in nested expressions included."""
+        """The values that the line of `node` reads, including those in nested expressions."""
         values = []
         for v in node.inputs():
             values += self.read_by(v.node()) if v.node() in self.within else [v]
         return values
 
     def last_user(self, value: Value) -> Node | None:
+        """The node in whose line a value is used last; None if it is not used."""
         users = [self.naming.root(u.user) for u in value.uses()]
         return max(users, key=lambda n: self.naming.position[n], default=None)
 
     def is_dropped(self, value: Value) -> bool:
-        """Whether nobody uses the value."""
+        """Whether the value is not used, except by a `prim::Drop`."""
         return all(u.user.kind() == "prim::Drop" for u in value.uses())
 
     def fresh(self, name: str) -> str:
-        """A variable that no value is in."""
+        """A new variable for a value that is not in the graph, such as a loop's condition."""
         for n in itertools.count(2):
             if name not in self.naming.begins and name not in self.variables:
                 self.naming.begins[name] = []
@@ -435,7 +452,7 @@ def next_non_constant(node: Node) -> Node:
 
 
 def literal(value: object) -> str | None:
-    """How Python writes a constant; None if it has no such form."""
+    """The literal of a constant; None if it has none, like inf, or a tensor."""
     if value is None or isinstance(value, (bool, int, str)):
         return repr(value)
     return repr(value) if isinstance(value, float) and math.isfinite(value) else None

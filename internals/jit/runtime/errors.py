@@ -1,5 +1,5 @@
-"""What a failing script tells: where in the script it failed, and how it came there
-(`interpreter.cpp`, `handleError`).
+"""Errors of a script, with the traceback of the script instead of that of its executor
+(`torch/csrc/jit/runtime/interpreter.cpp`, `handleError`).
 
     RuntimeError: The following operation failed in the TorchScript interpreter.
     Traceback of TorchScript (most recent call last):
@@ -8,11 +8,11 @@
                ~~~~~~~ <--- HERE
     RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x3 and 4x4)
 
-Whatever type the operator's error had, a RuntimeError comes out, or a NotImplementedError; the
-original is its `__cause__`. What a script raises itself, with `raise` or `assert`, is a
-`jit.Error`, whose last line names the class that the script wrote.
+Any error of an operator becomes a RuntimeError (a NotImplementedError stays one); the original is
+its `__cause__`. An error that the script raises itself, with `raise` or `assert`, is a `jit.Error`,
+whose last line names the exception class in the script.
 
-How the real one differs: C++ knows only a few exception types to begin with.
+How the real one differs: the operators, in C++, raise only a few types of errors to begin with.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HEAD = "The following operation failed in the TorchScript interpreter.\n"
 
 
 class Error(Exception):
-    """Raised by a script's own `raise` or `assert`. `python_class_name` is what it wrote
+    """Raised by a script's own `raise` or `assert`. `python_class_name` is the class in the script
     ("builtins.ValueError"), or None.
     """
 
@@ -36,8 +36,8 @@ class Error(Exception):
 
 
 class CodeFrame(NamedTuple):
-    """One level of the script's call stack: the place in the source (None if unknown), the function
-    it is in.
+    """One level of the script's call stack: the range of source (None if unknown), and the function
+    that it is in.
     """
 
     range: Any
@@ -56,8 +56,8 @@ class CodeFrame(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """What an error raised by a script carries as `torchscript`: enough to put the caller's frame
-    before its own.
+    """The parts of a script's error, which it has as its attribute `torchscript`, so that a calling
+    script can put its own frames before these.
     """
 
     frames: tuple[CodeFrame, ...]
@@ -73,17 +73,18 @@ class Failure(NamedTuple):
 
 
 def raise_at(error: Exception, node: Node, function: str, outer: Sequence[CodeFrame] = ()) -> None:
-    """Raise what a script raises when `error` came up at `node` of `function`, which was called
-    from `outer`.
+    """Raise the script's error for `error`, which was raised at `node` of `function`, called from
+    the frames `outer`.
 
-    If the node calls another script, the frames of that go behind ours. If it holds a part of this
-    one, those are ours.
+    If the node calls another script, the frames of that one follow its own. If it holds a part of
+    this script (`Subgraph`), the frames inside replace its own.
     """
     inner = getattr(error, "torchscript", None)
     frames = [*outer, *frames_of(node, function)]
     if inner is not None and node.hasAttribute("Subgraph"):
         frames = [*outer, *(f._replace(function=f.function or function) for f in inner.frames)]
         raise_failure(inner._replace(frames=tuple(frames)), error.__cause__)
+    # `inner` has its own text already, so only frames are added, and the cause stays.
     if inner is not None and node.kind() in ("prim::CallFunction", "prim::CallMethod"):
         raise_failure(inner._replace(frames=(*frames, *inner.frames)), error.__cause__)
     kind: type[Exception] = RuntimeError
@@ -96,7 +97,11 @@ def raise_at(error: Exception, node: Node, function: str, outer: Sequence[CodeFr
 
 
 def frames_of(node: Node, function: str) -> list[CodeFrame]:
-    """The frames of a node of `function`: one, and one more for every call it was inlined from."""
+    """The frames of a node of `function`: its own, after one for each call that was inlined.
+
+    `callstack` has the place of each call with its callee, so a place belongs to the function of
+    the entry before it.
+    """
     frames = []
     for where, callee in node.callstack:
         frames.append(CodeFrame(where, function))
@@ -105,6 +110,7 @@ def frames_of(node: Node, function: str) -> list[CodeFrame]:
 
 
 def raise_failure(failure: Failure, cause: BaseException | None) -> None:
+    """Raise the error that `failure` describes, from the original error `cause`."""
     raised = failure.kind(failure.text())
     raised.torchscript = failure  # type: ignore[attr-defined]
     if isinstance(raised, Error):
@@ -113,8 +119,8 @@ def raise_failure(failure: Failure, cause: BaseException | None) -> None:
 
 
 def message_of(error: Exception) -> str:
-    """What the error says, its name if that is nothing. A KeyError quotes its argument when it is
-    turned into text; not here.
+    """The message of an error, or its class if it has none. A KeyError's is its argument, without
+    the quotes that `str` adds.
     """
     if isinstance(error, KeyError) and len(error.args) == 1:
         return str(error.args[0])
@@ -124,8 +130,8 @@ def message_of(error: Exception) -> str:
 
 
 def python_error(error: Exception) -> RuntimeError:
-    """An error out of Python code that a script called: its type, its message, and the stack there,
-    innermost first.
+    """The RuntimeError for an error of Python code that a script called: with its type, its
+    message, and its stack, innermost first.
     """
     own = traceback.extract_tb(error.__traceback__)[1:]
     stack = "".join(f"  {f.filename}({f.lineno}): {f.name}\n" for f in reversed(own))

@@ -1,7 +1,10 @@
-"""Nodes that Python has a form of its own for: displays, subscripts, attributes.
+"""Nodes that are emitted as Python syntax rather than as a call: displays, subscripts, attributes.
 
-How the real one differs: it emits no Python that runs; `.code`, which is for reading, has these
-forms too (`python_print.cpp`).
+    prim::ListConstruct(%a, %b)       [a, b]
+    prim::TupleSlice[beg=1, end=3]    t[1:3]
+
+How the real one differs: its `.code`, which is for reading and not run, has these forms, too
+(`python_print.cpp`).
 """
 
 from __future__ import annotations
@@ -14,8 +17,8 @@ from .node_functions import PLACES
 
 
 def python_form(node: Node) -> Callable[[Node, Sequence[str]], str] | None:
-    """What writes `node` as an expression, given the expressions of its inputs; None for nodes that
-    are calls.
+    """The function (node, expressions of its inputs) → expression for the kind of `node`; None if
+    it is emitted as a call, like a named tuple.
     """
     type = node.output().type() if node.kind() == "prim::TupleConstruct" else None
     return (
@@ -28,10 +31,12 @@ def dict_display(node: Node, inputs: Sequence[str]) -> str:
 
 
 def all_elements(node: Node, inputs: Sequence[str]) -> str:
+    """Several outputs unpack the tuple by the assignment, `a, b = t`; a single one is `t[0]`."""
     return f"{inputs[0]}[0]" if node.outputsSize() == 1 else inputs[0]
 
 
 def attribute(node: Node, inputs: Sequence[str]) -> str:
+    """`m._parameters['w']`: read from the dict that it is in, without `nn.Module.__getattr__`."""
     name = node.s("name")
     place = PLACES[node.input().type().kind_of(name)]  # type: ignore[attr-defined]
     return f"{inputs[0]}.__dict__[{name!r}]" if place is None else f"{inputs[0]}.{place}[{name!r}]"
@@ -42,8 +47,8 @@ def itself(node: Node, inputs: Sequence[str]) -> str:
 
 
 def nothing(node: Node, inputs: Sequence[str]) -> str:
-    """What is never read. An int all the same, if one is expected: a loop may carry it through
-    checks for overflow.
+    """The value of a `prim::Uninitialized`, which is not used. If its type is int it is 0, as a
+    loop may carry it through checks for overflow.
     """
     return "0" if isinstance(node.output().type(), IntType) else "None"
 

@@ -1,11 +1,9 @@
-"""What runs a `prim::FusionGroup`, and the nodes that exist because of fusion
+"""The functions of `prim::FusionGroup`, and of the nodes that exist because of fusion
 (`torch/csrc/jit/codegen/fuser/`).
 
-A group is run as it stands, operator by operator: the same result as from one compiled loop over
-memory, without its speed. That is also what PyTorch does where it cannot compile a kernel
-(`codegen/fuser/fallback.cpp`).
+A group is run by a `CompiledGroup` (`internals/jit/fuser`), the others by operators.
 
-How the real one differs: it compiles the group to CUDA or C++ when it is first run with tensors of
+How the real one differs: it compiles a group to CUDA or C++ when it is first run with tensors of
 some dtypes and layouts.
 """
 
@@ -34,8 +32,8 @@ def fusion_group(node: Node) -> Function:
 
 @node_function("prim::ConstantChunk", "prim::BroadcastingChunk")
 def constant_chunk(node: Node) -> Function:
-    """`chunk` with its arguments as attributes, and as many outputs as pieces; RuntimeError if
-    there are more or less.
+    """The function that returns the chunks of each input, after broadcasting if there are several.
+    Raises RuntimeError if `chunk` returns fewer than the attribute `chunks`.
     """
     chunks, dim, tensors = node.i("chunks"), node.i("dim"), node.inputsSize()
 
@@ -68,12 +66,12 @@ def broadcast_sizes(node: Node) -> Function:
 
 @node_function("prim::ChunkSizes")
 def chunk_sizes(node: Node) -> Function:
-    """The sizes of the pieces of a chunk: of all but the last, and of the last."""
+    """The sizes of the chunks of a tensor: of all but the last, and of the last."""
     chunks, dim = node.i("chunks"), node.i("dim")
 
     def sizes_of_chunks(size: list[int]) -> tuple[list[int], list[int]]:
         regular, last = list(size), list(size)
-        regular[dim] = -(-size[dim] // chunks)
+        regular[dim] = -(-size[dim] // chunks)  # rounded up: 7 in 3 chunks are 3, 3, 1
         last[dim] = size[dim] - regular[dim] * (chunks - 1)
         return regular, last
 
@@ -86,8 +84,8 @@ def sum_to_size(node: Node) -> Function:
 
 
 def undo_broadcast(t: Tensor, size: list[int]) -> Any:
-    """Sum `t` over what broadcasting had repeated of a tensor of `size`: extra dimensions at the
-    front, and those of size 1.
+    """Sum `t` over the dimensions in which a tensor of `size` was broadcast: extra dimensions at
+    the front, and those of size 1: (5, 3, 4) to (3, 1) sums over 0 and 2.
 
     None, an undefined gradient, stays None.
     """

@@ -1,10 +1,10 @@
-"""`fork` and `wait`: work that goes on beside the script (`aten/src/ATen/core/ivalue_inl.h`,
+"""`fork` and `wait`: asynchronous tasks of a script (`aten/src/ATen/core/ivalue_inl.h`,
 `struct Future`).
 
-`fut = jit.fork(f, x)` starts `f(x)` in a thread of its own and returns at once; `jit.wait(fut)` is
-its result, or raises what it raised. Whether gradients are recorded is passed on to the thread.
+`fut = jit.fork(f, x)` starts `f(x)` in a thread of its own and returns at once; `jit.wait(fut)`
+returns its result, or raises its error. The thread has the grad mode of the one that forked it.
 
-How the real one differs: forks share a pool of threads, and an interpreter that waits is put aside
+How the real one differs: forks share a pool of threads, and an interpreter that waits is suspended
 instead of blocking one.
 """
 
@@ -26,11 +26,11 @@ class Future:
         self._error: BaseException | None = None
 
     def done(self) -> bool:
-        """Whether the value, or an error, is there."""
+        """Whether the computation has ended, with a value or an error."""
         return self._finished.is_set()
 
     def wait(self) -> Any:
-        """The value. Blocks until it is there; raises what the computation raised."""
+        """The value. Blocks until it is there; raises the error of the computation."""
         self._finished.wait()
         if self._error is not None:
             raise self._error
@@ -48,7 +48,7 @@ class Future:
 
 
 def wait(future: Future) -> Any:
-    """The value of a future, once it is there."""
+    """The value of a future, as `Future.wait`."""
     return future.wait()
 
 

@@ -1,18 +1,18 @@
-"""The executor: optimises a graph for the arguments it meets, keeps the plans, runs them
-(`runtime/graph_executor.cpp`).
+"""The executor: optimises a graph for the kind of arguments of a call, and keeps the plan for the
+next call (`torch/csrc/jit/runtime/graph_executor.cpp`).
 
     ex = GraphExecutor(graph, "f")
-    ex(x, y)                 # first call with such arguments: optimise, compile, run; later ones:
-                             # run
+    ex(x, y)                 # the first call with such arguments optimises, compiles and runs;
+                             # later ones run
     ex.graph_for(x, y)       # the optimised graph
-    ex.phases(x, y)          # how it became so, pass by pass
+    ex.phases(x, y)          # the passes that made it, one by one
 
-A plan is an optimised graph in two forms of code: Python source emitted from it (`emit_python.py`),
-which is what runs, and bytecode for the interpreter (`interpreter.py`), with which it can be
-stepped through. Either is made when first needed.
+A plan is an optimised graph with two forms of code: Python source emitted from it
+(`emit_python.py`), which runs, and bytecode for the interpreter (`interpreter.py`), by which you
+can step through it. Each is made on first use.
 
-How the real one differs: 1.0.1 had the interpreter only; today's executor specialises to sizes it
-has seen, guards them, and falls back when they change.
+How the real one differs: 1.0.1 had the interpreter only; today's executor specialises to the sizes
+of the first runs, guards them, and falls back when they change.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from .phases import optimize, optimizing
 from .program import run_code
 from .settings import changed, settings
 
-MOST_KEYS = 1 << 12  # geometries remembered; plans are never forgotten
+MOST_KEYS = 1 << 12  # geometries in the table of plans; the plans themselves are all kept
 
 
 class ExecutionPlan:
-    """An optimised graph, ready to run. `spec` is what it is specialised for, None for any
+    """An optimised graph, ready to run. `spec` is the spec that it is specialised for, None for any
     arguments.
 
-    `kind` is that of the node which holds the graph, if a node does: the name under which a
-    profiler sees it run. Threads share a plan; the first that runs it makes its code, once.
+    `kind` is that of the node which holds the graph, if a node does: the name of its runs in a
+    profile. Threads share a plan; the first that runs it makes its code, once.
     """
 
     def __init__(self, graph: Graph, name: str, spec: ArgumentSpec | None, kind: str = "") -> None:
@@ -54,11 +54,11 @@ class ExecutionPlan:
         self._code: Code | None = None
         self._emitted: EmittedFunction | None = None
         self._lock = threading.RLock()
-        self.function: Any = self._first_run
+        self.function: Any = self._first_run  # which replaces itself by the emitted function
 
     @property
     def code(self) -> Code:
-        """Its bytecode."""
+        """The plan's bytecode."""
         if self._code is None:
             with self._lock:
                 if self._code is None:
@@ -67,8 +67,8 @@ class ExecutionPlan:
 
     @property
     def emitted(self) -> EmittedFunction:
-        """Its Python code. Raises TooDeep for a graph with more loops inside each other than Python
-        has room for.
+        """The plan's Python code. Raises TooDeep for a graph whose blocks are nested deeper than
+        Python can compile.
         """
         if self._emitted is None:
             with self._lock:
@@ -84,11 +84,12 @@ class ExecutionPlan:
         return self.function(*args)
 
     def interpret(self, *args: Any) -> Any:
+        """Run the bytecode."""
         return run_code(self.code, args)
 
     def run(self, *args: Any, told: bool = False) -> Any:
-        """With the executor that this thread has chosen. Raises what the script raises, with the
-        place where it happened.
+        """Run with the executor that this thread has chosen; an error is raised as the script's,
+        with its line in the script. `told`: the run is in a profile already.
         """
         if hot.off and self.kind and not told:
             with recorded(self.kind, Scope.TORCHSCRIPT_FUNCTION):
@@ -102,8 +103,8 @@ class ExecutionPlan:
             raise
 
     def explain(self, error: Exception) -> None:
-        """Raise `error` anew, saying where in the script it came up. The interpreter has done so
-        already.
+        """Raise `error` as the script's, with its line in the script. An error of the interpreter
+        is so already.
         """
         if self._emitted is not None:
             self._emitted.explain(error)
@@ -115,7 +116,7 @@ class ExecutionPlan:
 
 
 class DebugState(NamedTuple):
-    """What an executor holds: its graph, the plan for any arguments, and the specialised plans."""
+    """The state of an executor: its graph, the plan for any arguments, the specialised plans."""
 
     graph: Graph
     fallback: ExecutionPlan | None
@@ -123,8 +124,8 @@ class DebugState(NamedTuple):
 
 
 class GraphExecutor:
-    """Callable on values in the order of the graph's inputs. They are not checked: `ScriptFunction`
-    does that.
+    """A graph with its plans, called with values in the order of the graph's inputs. Their types
+    are not checked: `ScriptFunction` does that.
     """
 
     def __init__(self, graph: Graph, name: str = "") -> None:
@@ -159,8 +160,8 @@ class GraphExecutor:
             raise
 
     def plan_for(self, *args: Any) -> ExecutionPlan:
-        """The plan that runs these arguments, made if there is none. Raises RuntimeError for a
-        wrong number of them.
+        """The plan for these arguments, made if there is none. Raises RuntimeError for a wrong
+        number of arguments.
         """
         if len(args) != self._inputs:
             raise RuntimeError(
@@ -183,6 +184,7 @@ class GraphExecutor:
         return plan
 
     def _compile(self, spec: ArgumentSpec, recording: bool) -> ExecutionPlan:
+        """A plan for the spec: a copy of the graph with the types of the spec, optimised."""
         graph = self.graph.copy()
         set_input_types(graph, spec)
         optimize(graph, spec, recording)
@@ -190,7 +192,7 @@ class GraphExecutor:
 
     @property
     def fallback(self) -> ExecutionPlan:
-        """The plan for any arguments, not optimised."""
+        """The plan for any arguments, without optimisation."""
         with self._lock:
             if self._fallback is None:
                 graph = self.graph.copy()
@@ -199,7 +201,7 @@ class GraphExecutor:
             return self._fallback
 
     def code_for(self, *args: Any) -> Code:
-        """The bytecode that runs these arguments."""
+        """The bytecode of the plan for arguments like these."""
         return self.plan_for(*args).code
 
     def graph_for(self, *args: Any) -> Graph:
@@ -207,21 +209,21 @@ class GraphExecutor:
         return self.plan_for(*args).graph
 
     def phases(self, *args: Any, hide_unchanged: bool = False) -> Phases:
-        """What each pass does to the graph when it is optimised for arguments like these; printed,
-        a table.
+        """The report of each pass when the graph is optimised for arguments like these; printed, it
+        is a table.
 
-        hide_unchanged: leave out those that change nothing.
+        hide_unchanged: omit the passes that change nothing.
         """
         graph, spec, recording = self.prepared(args)
         records = optimize(graph, spec, recording, keep_text=True)
         return Phases(r for r in records if r.changed or not hide_unchanged)
 
     def watched(self, args: tuple[Any, ...] | None) -> Iterator[tuple[PassRecord | None, Graph]]:
-        """The graph itself as it is optimised for arguments like these: before the first phase,
-        with None, and after each.
+        """The graph while it is optimised for arguments like these: before the first phase, with
+        None, and after each phase, with its record.
 
-        It is the same graph all the time, and that of no plan. Without arguments (None), the phases
-        without which nothing runs.
+        It is the same graph object all the time, a copy that no plan uses. Without arguments (None)
+        only the phases run that are required.
         """
         graph, spec, recording = (
             self.prepared(args) if args is not None else (self.graph.copy(), None, True)
@@ -231,8 +233,8 @@ class GraphExecutor:
             yield record, graph
 
     def prepared(self, args: tuple[Any, ...]) -> tuple[Graph, ArgumentSpec | None, bool]:
-        """A copy of the graph, ready to be optimised for `args`; what it is to be specialised to;
-        whether autograd records.
+        """A copy of the graph, ready to be optimised for `args`; the spec that it is specialised
+        to, None without optimisation; and whether autograd records.
         """
         recording = is_grad_enabled()
         spec = argument_spec(self.graph, args, recording) if settings.optimize else None

@@ -1,22 +1,23 @@
-"""Which int operations can do without the check for overflow.
+"""Analysis of int operations that need no check for overflow.
 
-An int of a script has 64 bits and wraps around; Python's grow. So `aten::add.int` checks its
-result, which costs more than the sum. Most sums need no check, and this finds them before anything
-runs:
+An int of a script has 64 bits and wraps around; one of Python grows. So `aten::add.int` checks its
+result, which costs more than the sum itself. Most sums need no check, and this analysis finds them
+before the program runs:
 
 | what                                              | why it is safe                               |
 |---------------------------------------------------|----------------------------------------------|
-| a sum or product of small things: `2 * i + 1`     | the counter of a loop stays below 2^53: no   |
-|                                                   | machine counts further                       |
+| a sum or product of small numbers: `2 * i + 1`    | a loop's counter stays below 2^53: to count  |
+|                                                   | further would take years                     |
 | a value carried through a loop by `k = k + 1`     | likewise, if it starts small and the step is |
 |                                                   | a small constant                             |
 | a value carried by sums only: `total = total + x` | a wrapped sum of wrapped ints is the sum,    |
 |                                                   | wrapped: once, at the end                    |
 
-In the last case the value is too long while the loop runs, so nothing but the sums may look at it.
-It grows by a bit for every doubling of its size, not by a factor for every turn, as products would.
+In the last case the value is not wrapped while the loop runs, so it may be used by the sums only.
+It stays short: each turn adds at most 64 bits' worth, so n turns add log2(n) bits. A product would
+add up to 64 bits at every turn.
 
-How the real one differs: C++ wraps by itself.
+How the real one differs: ints of C++ wrap by themselves.
 """
 
 from __future__ import annotations
@@ -25,22 +26,24 @@ from internals.jit.ir import Block, Graph, IntType, Node, Value, constant_of
 
 SMALL = 53  # bits of a number that something counts up to
 LONG = 64  # bits of any int
+# operations that commute with wrapping, as 64-bit ints are the integers modulo 2^64
 LINEAR = ("aten::add.int", "aten::sub.int")
 RING = (*LINEAR, "aten::mul.int")
 
 
 class PlainInts:
-    """`plain`: the int additions, subtractions and products that need no check. `wrap`: loop
-    outputs to be wrapped afterwards.
+    """The result for a graph. `plain`: the int additions, subtractions and products that need no
+    check. `wrap`: the loop outputs that must be wrapped after the loop.
     """
 
     def __init__(self, graph: Graph) -> None:
-        self.bits: dict[Value, int] = {}
+        self.bits: dict[Value, int] = {}  # most bits that a value may have; LONG if it is missing
         self.plain: set[Node] = set()
         self.wrap: set[Value] = set()
         self.scan(graph.block())
 
     def scan(self, block: Block) -> None:
+        """Find the bits of the values of a block, in the order they are computed."""
         for node in block.nodes():
             if node.kind() == "prim::Loop":
                 self.enter_loop(node)
@@ -54,6 +57,7 @@ class PlainInts:
                 self.scan_operator(node)
 
     def scan_operator(self, node: Node) -> None:
+        """A sum has one bit more than the longer operand, a product as many as both together."""
         name = operator_name(node)
         if name in RING:
             a, b = map(self.size, node.inputs())
@@ -65,12 +69,13 @@ class PlainInts:
             self.bits[node.output()] = divisor.bit_length()
 
     def size(self, value: Value) -> int:
-        """How many bits the value may have, without its sign."""
+        """The number of bits that a value may have, without its sign."""
         if isinstance(value.type(), IntType) and value.isConstant():
             return int(constant_of(value)).bit_length()
         return self.bits.get(value, LONG)
 
     def enter_loop(self, loop: Node) -> None:
+        """Find the bits of the index and of the carried ints of a loop."""
         (body,) = loop.blocks()
         index, *carried = body.inputs()
         self.bits[index] = min(SMALL, self.size(loop.input(0)))
@@ -85,8 +90,8 @@ class PlainInts:
                 self.wrap.add(output)
 
     def is_counter(self, start: Value, value: Value, end: Value) -> bool:
-        """Whether each turn adds small constants to a value that starts small (several if the loop
-        was unrolled).
+        """Whether each turn adds small constants to a value that starts small: one, or several if
+        the loop was unrolled.
         """
         if self.size(start) > SMALL + 1:
             return False
@@ -103,8 +108,8 @@ class PlainInts:
         return total.bit_length() < 16
 
     def sums_only(self, value: Value) -> set[Node] | None:
-        """The sums that `value` goes through on its way around the loop; None if it goes anywhere
-        else.
+        """The sums that compute the next turn's value from a carried `value`, directly or through
+        an If; None if it, or such a sum, is used in another way.
         """
         body, place = value.node().owningBlock(), value.offset()
         members, sums, waiting = {value}, set(), [value]
@@ -123,21 +128,24 @@ class PlainInts:
                     after = []
                 waiting += [v for v in after if v not in members]
                 members.update(after)
+        # `k + k` doubles at each turn: that would add a bit at every turn.
         doubled = any(all(v in members for v in s.inputs()) for s in sums)
         return None if doubled else sums
 
 
 def positive_constant(value: Value) -> int:
-    """The value of a constant above 0; 0 for anything else."""
+    """The value of a constant int above 0; 0 for any other value."""
     number = constant_of(value) if value.isConstant() else 0
     return number if isinstance(number, int) and number > 0 else 0
 
 
 def operator_name(node: Node) -> str:
+    """The operator's name with its overload, `aten::add.int`; the kind if there is no operator."""
     operator = node.operator()
     return operator.name if operator is not None else node.kind()
 
 
 def owner_kind(node: Node) -> str:
+    """The kind of the node in whose block this node is; "" at the top level."""
     owner = node.owningBlock().owningNode()
     return owner.kind() if owner is not None else ""

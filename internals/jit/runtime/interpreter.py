@@ -1,20 +1,20 @@
 """The interpreter: runs bytecode, one instruction after the other
 (`torch/csrc/jit/runtime/interpreter.cpp`).
 
-The talk shows its heart, `runImpl`: while there are instructions, load the inputs, call, store the
-outputs, go to the next. So it is here, in `step`, which does one instruction and can be called by
-hand:
+The talk shows its core, `runImpl`: while there are instructions, load the inputs, call, store the
+outputs, go to the next. Here that is `step`, which runs one instruction, and which you can call
+yourself:
 
     it = Interpreter(fn.bytecode, x, y)
-    it.step()                      # pc, registers and stack can be looked at between any two
+    it.step()                      # then look at it.frames[-1].pc, its registers, it.stack
     it.run()                       # the rest
 
-An instruction's method returns how far to go: 1 to the next instruction, more or less for a jump. A
+The method of an instruction returns the distance to the next one: 1, or the distance of a jump. A
 call of another script pushes a frame with registers of its own; all frames share one stack, so
-arguments and results need not be carried over.
+arguments and results need not be copied.
 
-`record` is a run that notes every step. When nobody looks, `program.py` runs the same instructions
-tied together, several times faster.
+`record` yields the state before every step. Ordinary runs use `program.py`, which runs the same
+instructions tied together, several times faster.
 
 How the real one differs: `runImpl` is one C++ `switch`, with a `goto` from each instruction to the
 next.
@@ -30,7 +30,9 @@ from .errors import CodeFrame, frames_of, raise_at
 
 
 class Frame:
-    """A script being run: its code, where it is, its registers. Register 0 is not used."""
+    """An active call of a script: its code, the number of its current instruction (`pc`), its
+    registers. Register 0 is not used.
+    """
 
     __slots__ = ("code", "pc", "registers")
 
@@ -50,16 +52,14 @@ class Interpreter:
         self.n_outputs = code.n_outputs
 
     def run(self) -> Any:
-        """Run to the end; returns the output, a tuple of them when there are several, None when
-        there is none.
-        """
+        """Run to the end. Returns the output, a tuple for several, None for none."""
         while self.step():
             pass
         return self.result()
 
     def step(self) -> bool:
-        """One instruction. False when it was the last. Raises what the script raises, with the
-        place where it happened.
+        """Run one instruction; returns False if it was the last. An error is raised as the
+        script's, with its line in the script.
         """
         frame = self.frames[-1]
         instruction = frame.code.instructions[frame.pc]
@@ -70,7 +70,7 @@ class Interpreter:
         return bool(self.frames)
 
     def result(self) -> Any:
-        """What the script returned. Raises RuntimeError while it is running."""
+        """The output of the script. Raises RuntimeError while it is running."""
         if self.frames:
             raise RuntimeError(
                 f"the script is still running: it is at instruction {self.frames[-1].pc}"
@@ -78,7 +78,7 @@ class Interpreter:
         return self.stack[0] if self.n_outputs == 1 else tuple(self.stack) or None
 
     def callers(self) -> list[CodeFrame]:
-        """The places all frames but the innermost are at, outermost first."""
+        """The current lines of all frames but the innermost, the outermost first."""
         return [at for f in self.frames[:-1] for at in frames_of(f.code.source[f.pc], f.code.name)]
 
     # One method for each instruction that moves values or jumps
@@ -119,8 +119,10 @@ class Interpreter:
         return 1 if self.stack.pop() else instruction.X
 
     def loop(self, frame: Frame, instruction: Instruction) -> int:
-        """On the stack: turns taken, turns allowed, whether to go on, the values carried from turn
-        to turn.
+        """Begin the next turn, or leave the loop.
+
+        The stack has the turns taken, the trip count, the condition, and the carried values. The
+        body pops the index and the carried values, so the turns and the count stay below.
         """
         turns, limit, go_on, *carried = self.pop(instruction.N + 1)
         if turns < limit and go_on:
@@ -130,25 +132,25 @@ class Interpreter:
         return instruction.X
 
     def call(self, frame: Frame, instruction: Instruction) -> int:
-        """Go into the other script: its first instruction takes the arguments from the stack."""
+        """Enter the other script, whose first instruction pops the arguments off the stack."""
         operation = frame.code.operations[frame.pc]
         assert operation is not None
         arguments = self.stack[len(self.stack) - operation.num_inputs :]
         callee = frame.code.function_table[instruction.X].executor.code_for(*arguments)
         self.frames.append(Frame(callee))
-        return 0
+        return 0  # this frame stays at its CALL until the other returns
 
     def ret(self, frame: Frame, instruction: Instruction) -> int:
-        """Back to the caller, behind its CALL; the results are on the stack."""
+        """Return to the caller, behind its CALL; the results are on the stack."""
         self.frames.pop()
         if self.frames:
             self.frames[-1].pc += 1
         return 0
 
-    # And one for all that compute something
+    # One method for all instructions that compute
 
     def operation(self, frame: Frame, instruction: Instruction) -> int:
-        """Take the inputs from the stack, call the function, leave the outputs on the stack."""
+        """Pop the inputs, call the function, push the outputs."""
         operation = frame.code.operations[frame.pc]
         assert operation is not None
         outputs = operation.function(*self.pop(operation.num_inputs))
@@ -159,7 +161,7 @@ class Interpreter:
         return 1
 
     def pop(self, n: int) -> list[Any]:
-        """Take the last `n` values from the stack, the first pushed first."""
+        """Remove the last `n` values from the stack; returns them in the order they were pushed."""
         first = len(self.stack) - n
         values = self.stack[first:]
         del self.stack[first:]
@@ -183,8 +185,8 @@ METHODS: dict[str, Callable[[Interpreter, Frame, Instruction], int]] = {
 
 
 class Step(NamedTuple):
-    """The state before an instruction: `depth` frames are active, `registers` maps names of values
-    to what they hold.
+    """The state before an instruction. `depth` is the number of active frames; `registers` has the
+    contents of the registers, by the names of their values.
     """
 
     depth: int
@@ -196,10 +198,10 @@ class Step(NamedTuple):
 
 
 def record(code: Code, *args: Any) -> Iterator[Step]:
-    """Run `code` and give the state before every instruction; a last step, at the final RET, has
-    the results on its stack.
+    """Run `code`, and yield the state before every instruction; the last one, before the final RET,
+    has the results on its stack.
 
-    Registers that hold nothing are left out.
+    Empty registers are omitted.
     """
     interpreter = Interpreter(code, *args)
     more = True

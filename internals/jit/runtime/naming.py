@@ -8,10 +8,11 @@ loop shows the difference:
         %y.5 : Tensor = aten::add(%y.9, %x, %1)             y = y + x
         -> (%true, %y.5)
 
-Four values, %x aside %y, %y.9 and %y.5, can live in one variable, because none is needed any more
+The three values %y, %y.9 and %y.5 can share one variable, because none of them is needed any more
 when the next one is made. So every value gets an interval, from where it is made to where it is
-last needed, counted in nodes; a variable may have several values whose intervals don't overlap.
-Values that are handed to each other are tried first: what a block returns, with what receives it.
+last needed, counted in nodes; a variable may hold several values whose intervals don't overlap.
+A value that is handed on, such as a block's output to the output of its node, tries the variable
+of the receiver first: then no assignment has to be written.
 
 How the real one differs: names matter only to `.code` there; in the bytecode every value has a
 register of its own (`code_impl.h`).
@@ -37,8 +38,9 @@ class Naming:
         self.position: dict[Node, int] = {}
         self.ends: dict[Node, int] = {}
         self.number(graph.block(), 0)
-        self.begins: dict[str, list[int]] = {}  # where each variable is given a new value
-        self.alive: dict[str, list[tuple[int, Value]]] = {}  # who is in it, and until where
+        self.begins: dict[str, list[int]] = {}  # ascending positions where a variable is assigned
+        self.alive: dict[str, list[tuple[int, Value]]] = {}  # (last use, value)
+        # value → values whose variable it should have, best first
         self.wishes: dict[Value, list[Value]] = {}
         self.names: dict[Value, str] = {}
         self.name_block(graph.block())
@@ -46,13 +48,13 @@ class Naming:
     def __getitem__(self, value: Value) -> str:
         return self.names[value]
 
-    # Where everything is
+    # Positions
 
     def number(self, block: Block, at: int) -> int:
         """Number the nodes of a block and of the blocks inside; returns the next number.
 
-        A node with blocks takes three: it begins, gets ready (a loop's range is computed after its
-        variables are set), ends.
+        Each node takes three numbers. One with blocks needs them all: it begins, gets ready (a
+        loop's range is computed after its variables are set), and ends, after its blocks.
         """
         for node in block.nodes():
             self.position[node] = at
@@ -65,12 +67,15 @@ class Naming:
         return at + 1
 
     def root(self, node: Node) -> Node:
+        """The node in whose Python statement `node` is evaluated; `node` if it has its own."""
         while node in self.within:
             node = self.within[node]
         return node
 
     def made_at(self, value: Value) -> int:
+        """The position where the variable is assigned; -1 for an argument of the graph."""
         node = value.node()
+        # Carried values are set before `for`, the loop's index (offset 0) by it: hence + 1.
         if node.kind() == "prim::Param":
             owner = node.owningBlock().owningNode()
             return (
@@ -81,10 +86,13 @@ class Naming:
         return self.ends[node]
 
     def needed_until(self, value: Value) -> int:
+        """The position of the last use; at least one after `made_at`, as an assignment writes even
+        if the value is never read.
+        """
         block = value.node().owningBlock()
         owner = block.owningNode()
         if owner is not None and owner.kind() == "prim::Loop" and value in block.inputs()[:1]:
-            return self.ends[owner]
+            return self.ends[owner]  # the index: `for` writes it again before each turn
         uses = [u for u in value.uses() if u.user.kind() != "prim::Drop"]
         return max(
             [
@@ -94,10 +102,13 @@ class Naming:
         )
 
     def used_at(self, user: Node, offset: int, home: Block) -> int:
-        """Where a use ends. Inside a loop that the value comes into from outside: at the end of the
-        loop.
+        """The position at which a use of a value made in block `home` ends.
+
+        A use in a loop, of a value from outside of it, ends with the loop: the next turn reads it
+        again.
         """
         at = self.position[user]
+        # a trip count and start condition (inputs 0, 1) are read after the carried values are set
         if user.kind() == "prim::Loop" and offset < 2:
             at += 1
         block = user.owningBlock()
@@ -112,11 +123,13 @@ class Naming:
     # Names
 
     def name_block(self, block: Block) -> None:
+        """Name the values of a block, and of the blocks inside, in the order they are made."""
         for value in block.inputs():
             self.give(value)
         for node in block.nodes():
             if node.kind() == "prim::Loop":
                 (body,) = node.blocks()
+                # One variable for the four: value before the loop, in it, after a turn, after all.
                 for start, inside, end, output in zip(
                     node.inputs()[2:], body.inputs()[1:], body.outputs()[1:], node.outputs()
                 ):
@@ -124,6 +137,7 @@ class Naming:
                     self.wish(end, [inside])
                     self.wish(output, [inside])
             elif node.kind() == "prim::If":
+                # The outputs first, as both arms assign to their variables.
                 for output in node.outputs():
                     self.give(output)
                 for arm in node.blocks():
@@ -136,11 +150,12 @@ class Naming:
                     self.give(value)
 
     def wish(self, value: Value, others: list[Value]) -> None:
+        """Prefer for `value` the variables of `others`."""
         self.wishes.setdefault(value, []).extend(others)
 
     def give(self, value: Value) -> None:
-        """The name of a value it is handed to or comes from, if that variable is free; else one
-        like its own in the graph.
+        """Name a value: after one that it is handed to or comes from if that variable is free,
+        else like its name in the graph, with a number behind it if need be.
         """
         base, own = identifier(base_name(value.debugName())), identifier(value.debugName())
         wished = [self.names[v] for v in self.wishes.get(value, ()) if v in self.names]
@@ -156,15 +171,16 @@ class Naming:
         self.names[value] = name
 
     def is_free(self, name: str, value: Value, begin: int, end: int) -> bool:
-        """Whether everything else in the variable is done with when `value` is made, or made when
-        `value` is done with.
+        """Whether no other value in the variable `name` is needed while `value` is: the interval
+        from `begin` to `end`.
         """
         others = self.alive.get(name, [])
         for e, other in others:
+            # Two intervals overlap if each begins before the other ends.
             if e > begin and end > self.made_at(other) and not self.is_done(other, value, begin):
                 return False
         here = self.position.get(value.node(), begin)
-        # the others are of the past
+        # Nodes are named in order, so an interval that ended before this node is forgotten.
         self.alive[name] = [(e, other) for e, other in others if e > here]
         return True
 
@@ -175,18 +191,18 @@ class Naming:
         if self.made_at(other) >= at:
             return False
         home = other.node().owningBlock()
-        late = [
+        remaining = [
             u
             for u in other.uses()
             if self.used_at(self.root(u.user), u.offset, home) > at
             and u.user.kind() != "prim::Drop"
         ]
-        return all(in_other_arm(self.root(u.user), value.node().owningBlock(), home) for u in late)
+        return all(
+            in_other_arm(self.root(u.user), value.node().owningBlock(), home) for u in remaining
+        )
 
     def holds(self, value: Value, at: int) -> bool:
-        """Whether the variable still has this value at position `at`, or another has taken its
-        place.
-        """
+        """Whether the variable still has this value at position `at`: it was not assigned since."""
         begins = self.begins[self.names[value]]
         return bisect_right(begins, at) <= bisect_right(begins, self.made_at(value))
 
@@ -200,7 +216,7 @@ def in_other_arm(user: Node, block: Block, home: Block) -> bool:
     arms: list[Block] = []
     while block is not home and (owner := block.owningNode()) is not None:
         if owner.kind() == "prim::Loop":
-            arms.clear()
+            arms.clear()  # arms inside of this loop: the next turn may enter them
         elif owner.kind() == "prim::If" and owner.blocks()[0] is block:
             arms.append(owner.blocks()[1])
         block = owner.owningBlock()
@@ -214,11 +230,13 @@ def in_other_arm(user: Node, block: Block, home: Block) -> bool:
 
 
 def identifier(name: str) -> str:
-    """A name that Python accepts: `v7` for a number, `_` for what is no letter or digit."""
+    """A name that Python accepts: `v7` for the number 7, `_` for any other character that is
+    neither a letter nor a digit.
+    """
     name = re.sub(r"\W", "_", name, flags=re.ASCII)
     if name[0].isdigit():
         name = "v" + name
     return name + "_" if keyword.iskeyword(name) or name in PYTHON_NAMES else name
 
 
-PYTHON_NAMES = ("range", "wrap", "_")
+PYTHON_NAMES = ("range", "wrap", "_")  # the emitted code uses these itself

@@ -1,14 +1,13 @@
-"""What each node computes, as a Python function of its inputs.
+"""The function of each node: a Python function from its inputs to its output
+(`torch/csrc/jit/runtime/register_prim_ops.cpp`, `register_special_ops.cpp`).
 
-For an operator that is the function of its registry. The others, control flow aside, are below:
-nodes whose work depends on their attributes or on the types around them. A function takes the
-node's inputs and returns its output, a tuple of them when there are several, or None when there is
-none. Both executors get their functions here, so they cannot disagree about what a node means.
+That of an operator comes from the registry. The others, except for control flow, are below: nodes
+whose work depends on their attributes, or on the types of their inputs and outputs. A function
+takes the node's inputs and returns its output, a tuple for several, or None for none. Both
+executors get their functions here, so they cannot disagree about the meaning of a node.
 
-The counterpart of `torch/csrc/jit/runtime/register_prim_ops.cpp` and `register_special_ops.cpp`.
-
-How the real one differs: there a function gets the stack, takes its arguments off it and puts its
-results there.
+How the real one differs: a function gets the stack, pops its arguments off it and pushes its
+results.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
 
 Function = Callable[..., Any]
 
-# Kinds whose functions live in modules of their own, which are imported when the first such node is
-# met.
+# Kinds whose functions are in modules of their own, which are imported when the first node of that
+# kind is compiled: most scripts need none, and some of the modules import this one.
 ELSEWHERE = {
     "prim::DifferentiableGraph": "internals.jit.runtime.differentiable_graph",
     **dict.fromkeys(
@@ -53,7 +52,8 @@ ELSEWHERE = {
     ),
 }
 
-# By kind: what makes, of a node, the function of its inputs. Longer ones enter themselves below.
+# kind → maker, a function from a node to the function of its inputs. Longer makers are entered by
+# the decorator `node_function` below.
 NODE_FUNCTIONS: dict[str, Callable[[Node], Function]] = {
     "prim::TupleUnpack": lambda node: sole if node.outputsSize() == 1 else unchanged,
     "prim::ListConstruct": lambda node: lambda *elements: list(elements),
@@ -64,15 +64,15 @@ NODE_FUNCTIONS: dict[str, Callable[[Node], Function]] = {
     "prim::CallMethod": lambda node: executable(_method(node, node.s("name"))),
     "prim::Enter": lambda node: executable(_method(node, "__enter__")),
     "aten::wait": lambda node: Future.wait,
-    # None stands for a gradient that is zero everywhere and was never computed
+    # None stands for a gradient that is zero everywhere, and was not computed
     "prim::AutogradZero": lambda node: nothing,
     "prim::Undefined": lambda node: nothing,
 }
 
 
 def function_of(node: Node) -> Function:
-    """The function that computes `node`. Raises RuntimeError for a kind nobody knows, or an
-    overload that does not exist.
+    """The function that computes `node`. Raises RuntimeError for an unknown kind, and if no
+    overload accepts the inputs.
     """
     kind = node.kind()
     if kind.startswith("^"):
@@ -92,7 +92,7 @@ def function_of(node: Node) -> Function:
 def node_function(
     *kinds: str,
 ) -> Callable[[Callable[[Node], Function]], Callable[[Node], Function]]:
-    """Decorator: enters a function `(node) -> function of the inputs` for nodes of these kinds."""
+    """Decorator: enters a maker, `(node) -> function of its inputs`, for nodes of these kinds."""
 
     def enter(make: Callable[[Node], Function]) -> Callable[[Node], Function]:
         for kind in kinds:
@@ -107,6 +107,7 @@ def node_function(
 
 @node_function("prim::TupleConstruct")
 def tuple_construct(node: Node) -> Function:
+    """The function from elements to a tuple; to a named tuple if the type has a qualified name."""
     type = node.output().type()
     if isinstance(type, TupleType) and type.names is not None and type.qualified_name:
         return named_tuple_class(type.qualified_name.rpartition(".")[2], type.names)
@@ -120,6 +121,8 @@ def named_tuple_class(name: str, fields: tuple[str, ...]) -> Any:
 
 @node_function("prim::TupleIndex")
 def tuple_index(node: Node) -> Function:
+    """The function (tuple, index) → element; an index outside of the tuple raises IndexError."""
+
     def index(elements: tuple[Any, ...], i: int) -> Any:
         if not -len(elements) <= i < len(elements):
             raise IndexError("Tuple list index out of range")
@@ -136,6 +139,7 @@ def tuple_slice(node: Node) -> Function:
 
 @node_function("prim::ListUnpack")
 def list_unpack(node: Node) -> Function:
+    """The function from a list to its elements; another number of them raises RuntimeError."""
     expected = node.outputsSize()
 
     def unpack(elements: list[Any]) -> Any:
@@ -151,6 +155,7 @@ def list_unpack(node: Node) -> Function:
 
 @node_function("prim::GetAttr")
 def get_attribute(node: Node) -> Function:
+    """The function that reads from the dict of the module, without `nn.Module.__getattr__`."""
     name = node.s("name")
     place = PLACES[node.input().type().kind_of(name)]  # type: ignore[attr-defined]
     if place is None:
@@ -160,6 +165,9 @@ def get_attribute(node: Node) -> Function:
 
 @node_function("prim::SetAttr")
 def set_attribute(node: Node) -> Function:
+    """The function that stores in the dict of the module where `nn.Module` keeps such
+    attributes.
+    """
     name = node.s("name")
     place = PLACES[node.input(0).type().kind_of(name)]  # type: ignore[attr-defined]
 
@@ -181,6 +189,7 @@ def is_instance(node: Node) -> Function:
 
 
 def has_type(value: Any, types: list[Type]) -> bool:
+    """Whether the type of a value is a subtype of one of `types`."""
     found = type_of(value)
     return any(found.isSubtypeOf(t) for t in types)
 
@@ -201,8 +210,8 @@ def _method(node: Node, name: str) -> Any:
 
 
 def executable(function: ScriptFunction) -> Function:
-    """What runs a scripted function without checking its arguments: the compiler has checked the
-    types.
+    """The function that runs a scripted function without checking its arguments, whose types the
+    compiler has checked.
     """
     return lambda *inputs: function.executor(*inputs)
 
@@ -217,11 +226,13 @@ def create_object(node: Node) -> Function:
 
 @node_function("prim::Exit")
 def leave(node: Node) -> Function:
+    """The function that calls `__exit__` of a context manager, without an exception."""
     call = executable(_method(node, "__exit__"))
     return lambda manager: call(manager, None, None, None)
 
 
 def call_python(node: Node) -> Function:
+    """The function of a `^name` node, which calls Python code and checks the type of its result."""
     function, kind = node.pyobj, node.kind()
     if function is None:
         raise RuntimeError(
@@ -240,8 +251,8 @@ def call_python(node: Node) -> Function:
 
 
 def result_converter(type: Type) -> Function:
-    """What Python code returns, as a value of the type it is declared to have. None may stand for a
-    Tensor (an undefined one).
+    """The function that converts a result of Python code to its declared type. None may stand for a
+    Tensor, an undefined one. It raises RuntimeError if the result has another type.
     """
     convert = converter(type)
 
@@ -287,6 +298,7 @@ def fork_subgraph(node: Node) -> Function:
     "prim::AutogradAdd", "prim::AutogradAllNonZero", "prim::AutogradAnyNonZero", "prim::AnyDefined"
 )
 def autograd_add(node: Node) -> Function:
+    """The functions of these nodes on gradients, of which None is undefined, and means zero."""
     if node.kind() == "prim::AutogradAllNonZero":
         return lambda *gradients: all(g is not None for g in gradients)
     if node.kind() != "prim::AutogradAdd":
@@ -295,7 +307,7 @@ def autograd_add(node: Node) -> Function:
 
 
 def run_subgraph(graph: Graph, kind: str = "") -> Function:
-    """A function that runs `graph` as it is, for nodes of some kind that hold one."""
+    """The function that runs `graph` without optimisation, for a node of `kind` that holds it."""
     from .graph_executor import ExecutionPlan
 
     return ExecutionPlan(graph, "", None, kind).run
@@ -318,6 +330,10 @@ def nothing(*_: Any) -> None:
 
 @node_function("prim::tolist")
 def to_list(node: Node) -> Function:
+    """The function of `x.tolist()`, which checks that the annotation fits the tensor."""
+
+    # The last two inputs come from the annotation `List[List[float]]`: the depth of the list, and a
+    # number for the type of its elements, 0 int, 1 float, 2 bool, 3 complex.
     def convert(tensor: Any, dimensions: int, element: int) -> Any:
         if tensor.dim() != dimensions:
             raise RuntimeError(

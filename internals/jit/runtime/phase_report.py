@@ -1,17 +1,17 @@
-"""The phases as a table: which pass changed what (`GraphExecutor.phases`; the counterpart is
-`torch/csrc/jit/jit_log.cpp`).
+"""The report of the phases as a table: the changes that each pass made (`GraphExecutor.phases`; the
+counterpart is `torch/csrc/jit/jit_log.cpp`).
 
     pass                    changed   what
     dce                     -
     cse                     yes       - aten::mul
     loop_unrolling          yes       + aten::add x8, + prim::Loop
 
-What changed is told by counting the kinds of nodes before and after; where these are the same,
-types, names or order changed. Times are left out unless asked for, so that the table of a program
-is always the same.
+The changes are found by counting the kinds of nodes before and after; if the counts are the same,
+types, names or order have changed. Times are omitted by default, so that the table of a program is
+always the same.
 
-How the real one differs: it has none; with `PYTORCH_JIT_LOG_LEVEL` set, passes write the graphs
-before and after to a log.
+How the real one differs: it has no such table; with `PYTORCH_JIT_LOG_LEVEL` set, passes write the
+graphs before and after to a log.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from internals.jit.passes import PassRecord
 
 
 class Phases(list[PassRecord]):
-    """The records of all passes, in the order they ran. Printed, they are a table;
+    """The records of all passes, in the order they ran, which print as a table;
     `table(times=True)` has milliseconds.
     """
 
     def table(self, times: bool = False, hide_unchanged: bool = False) -> str:
-        """One line for each pass. `hide_unchanged` leaves out those that did nothing."""
+        """The table, one line for each pass. `hide_unchanged` omits those that changed nothing."""
         rows = [r for r in self if r.changed or not hide_unchanged]
         width = max([len("pass"), *(len(r.name) for r in rows)])
         clock = f"{'ms':>9}  " if times else ""
@@ -46,7 +46,7 @@ class Phases(list[PassRecord]):
 
 
 def difference(record: PassRecord) -> str:
-    """`+ aten::add x2, - aten::mul`: the kinds of nodes there are more and less of."""
+    """The kinds of nodes whose numbers have changed: `+ aten::add x2, - aten::mul`."""
     if not record.changed:
         return ""
     before, after = _kinds(record.before), _kinds(record.after)
@@ -57,6 +57,7 @@ def difference(record: PassRecord) -> str:
 
 
 def _kinds(text: str) -> Counter[str]:
+    """The numbers of nodes of each kind in a graph's text; the suffix of a group, `_0`, is cut."""
     return Counter(re.findall(r" = (\^?\w+(?:::[A-Za-z_]\w*?)?)(?:_\d+)?[\[(]", text))
 
 

@@ -1,12 +1,12 @@
-"""The phases a graph goes through before it runs, in the order of PyTorch 1.0.1
+"""The phases of a graph's optimisation, in the order of PyTorch 1.0.1
 (`GraphExecutorImpl::compileSpec`).
 
-Every row names passes of `internals/jit/passes`. `phases_for` says which rows apply; `optimize`
-runs them. What each did can be kept (`PassRecord`): its name, whether it changed the graph, the
-text before and after, the time.
+Each row names passes of `internals/jit/passes`. `phases_for` selects the rows for a graph;
+`optimize` runs them, and returns a report of each pass (`PassRecord`): its name, whether it changed
+the graph, the text before and after, the time.
 
-How the real one differs: 1.0.1 had inlined calls when it compiled; today's executor first runs the
-graph a few times to see which sizes turn up, and specialises to those.
+How the real one differs: 1.0.1 inlined calls when it compiled a script; today's executor first runs
+the graph a few times to observe sizes, and specialises to those.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ LAST = ("dce",)
 
 
 def phases_for(graph: Graph, spec: ArgumentSpec | None, recording: bool) -> Iterator[Pass]:
-    """The passes for a graph, in order. `spec` None: only those without which it cannot run."""
+    """The passes for a graph, in order. If `spec` is None, only those without which it cannot
+    run.
+    """
     yield from _named(CALLS)
     if spec is None:
         yield from _named(REQUIRED)
@@ -59,8 +61,8 @@ def phases_for(graph: Graph, spec: ArgumentSpec | None, recording: bool) -> Iter
 
 
 def needs_gradient(graph: Graph, spec: ArgumentSpec, recording: bool) -> bool:
-    """Whether autograd will want something: a tensor that goes in requires grad, or Python code
-    inside may make one that does.
+    """Whether autograd may record a node: an input requires a gradient, or Python code inside may
+    make a tensor that does.
     """
     return recording and (requires_grad(spec) or _calls_python(graph))
 
@@ -72,8 +74,8 @@ def _calls_python(graph: Graph) -> bool:
 def optimize(
     graph: Graph, spec: ArgumentSpec | None, recording: bool, keep_text: bool = False
 ) -> list[PassRecord]:
-    """Run the phases on `graph`. keep_text: the records have the graph's text before and after each
-    pass.
+    """Run the phases on `graph`; returns their records. keep_text: these have the graph's text
+    before and after each pass.
     """
     return list(optimizing(graph, spec, recording, keep_text))
 
@@ -81,7 +83,7 @@ def optimize(
 def optimizing(
     graph: Graph, spec: ArgumentSpec | None, recording: bool, keep_text: bool = False
 ) -> Iterator[PassRecord]:
-    """The same one phase at a time: between two of them, `graph` is there to be looked at."""
+    """Run the phases one at a time, as a generator, so that `graph` can be inspected in between."""
     for p in phases_for(graph, spec, recording):
         yield run_pass(p, graph, keep_text=keep_text)
 

@@ -1,32 +1,30 @@
-"""What a graph is made ready with before it is compiled
-(`torch/csrc/jit/runtime/interpreter/preprocess_graph.h`).
+"""Preparation of a graph for the compiler: nodes that end the life of a value, and nodes that are
+evaluated in place (`torch/csrc/jit/runtime/interpreter/preprocess_graph.h`).
 
 Registers are cleared by the last reader of their value, so every value needs one reader that is
-surely the last. Two kinds of values have none: those nobody reads, and those whose last reader is
-inside a block, which may run many times or not at all. Both are given a `prim::Drop` node to read
-them: after their definition, or after the node around the block.
+certainly the last. Two kinds of values have none: those that are not used, and those whose last
+reader is inside a block, which may run many times or not at all. Both are given a `prim::Drop` node
+as a reader: after their definition, or after the node around the block.
 
-And `inline_nodes` finds the nodes whose result need not go through a register, because the next
-thing anybody does is to take it from the stack: `a * x + b * y` needs two of its three results only
-in passing.
+`InlineNodes` finds the nodes whose result need not go through a register, because the next
+instruction pops it off the stack: in `a * x + b * y`, the two products stay on the stack.
 
-A constant, which nobody drops, is given a Drop as well; all it does is to keep the node around its
-last use from being evaluated in place. PyTorch's instructions are so, and ours are the same.
-
-How the real one differs: the same, on a copy of the graph as here.
+A constant that is used last inside a block is given a Drop as well, although its register need not
+be cleared. It keeps the node around that use from being evaluated in place, as in PyTorch, so that
+the instructions are the same.
 """
 
 from __future__ import annotations
 
 from internals.jit.ir import Block, Graph, Node, Value
 
-# These are not run in the middle of an expression.
+# These are not evaluated in place.
 NEVER_INLINE = ("prim::Param", "prim::FusionGroup", "prim::ConvolutionGroup")
 
 
 def preprocess(graph: Graph) -> tuple[Graph, set[Node]]:
-    """A copy of the graph with `prim::Drop` nodes, and those of its nodes that are evaluated where
-    they are used.
+    """A copy of the graph with `prim::Drop` nodes, and the set of its nodes that are evaluated in
+    place, where they are used.
     """
     graph = graph.copy()
     drop_unused(graph.block())
@@ -35,7 +33,7 @@ def preprocess(graph: Graph) -> tuple[Graph, set[Node]]:
 
 
 def drop_unused(block: Block) -> None:
-    """A Drop for every value that nobody reads."""
+    """Insert a Drop for every unused value, after its definition."""
     if unused := [v for v in block.inputs() if not v.uses()]:
         block.prependNode(block.owningGraph().create("prim::Drop", unused, 0))
     for node in list(block.nodes()):
@@ -47,8 +45,8 @@ def drop_unused(block: Block) -> None:
 
 
 class LastUses:
-    """Walks backwards: the first reader met is the last one. If it is deeper than the definition, a
-    Drop is put behind it.
+    """Walks backwards, so the first reader met is the last to run. If it is in a deeper block than
+    the definition, a Drop is inserted behind the node around that block.
     """
 
     def __init__(self) -> None:
@@ -67,6 +65,9 @@ class LastUses:
             self.scan_use(node, value)
 
     def scan_use(self, user: Node, value: Value) -> None:
+        """The first use met of a value is its last. One in a deeper block gets a Drop behind
+        that.
+        """
         if value in self.seen:
             return
         self.seen.add(value)
@@ -82,8 +83,8 @@ class LastUses:
 
 
 def owner_in_block(node: Node, block: Block) -> Node:
-    """The node of `block` that `node` is, or is inside of. Raises RuntimeError when it is
-    outside.
+    """The node of `block` that contains `node`, or `node` itself. Raises RuntimeError if it is
+    outside of the block.
     """
     while node.owningBlock() is not block:
         outer = node.owningBlock().owningNode()
@@ -97,11 +98,11 @@ def owner_in_block(node: Node, block: Block) -> Node:
 
 
 class InlineNodes:
-    """Finds the nodes that can be evaluated right where their one result is used.
+    """Finds the nodes that can be evaluated in place, where their only result is used.
 
-    Evaluating them there must not change the order in which anything runs. So from every node the
-    inputs are followed backwards, last one first, and at the same time the list of nodes: as long
-    as the two agree, the order is the same.
+    That must not change the order in which nodes run. So from every node the inputs are followed
+    backwards, the last one first, and at the same time the list of nodes: as long as the input is
+    made by the node just before (`point`), the order stays the same.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -114,8 +115,8 @@ class InlineNodes:
             self.scan_node(node)
 
     def scan_node(self, root: Node) -> Node | None:
-        """The node before all that is evaluated for `root`. A chain may be thousands of nodes long:
-        no recursion along inputs.
+        """Find the nodes that are evaluated in place for `root`; returns the node before them.
+        There is no recursion along inputs, as a chain may be thousands of nodes long.
         """
         if root in self.found:
             return None
@@ -124,6 +125,7 @@ class InlineNodes:
         while waiting:
             item = waiting.pop()
             if isinstance(item, Value):
+                # Only the node just before may be evaluated in place.
                 if item.node() is not point or not may_inline(item):
                     continue
                 item = item.node()
@@ -134,11 +136,12 @@ class InlineNodes:
             for block in item.blocks():
                 self.scan_block(block)
             point = previous_non_constant(item)
-            waiting.extend(item.inputs())
+            waiting.extend(item.inputs())  # the last input is popped first
         return point
 
 
 def may_inline(value: Value) -> bool:
+    """Whether the value is the only output of its node, used once, and its kind may be in place."""
     node = value.node()
     return node.kind() not in NEVER_INLINE and len(value.uses()) == 1 and node.outputsSize() == 1
 

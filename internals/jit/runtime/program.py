@@ -1,19 +1,25 @@
 """Bytecode tied together: the interpreter at full speed (`torch/csrc/jit/interpreter.cpp: runImpl`
 of 1.0.1).
 
-Most instructions only carry values to the stack and from there into a register. Where they are
-known beforehand, and they are, nothing need be carried: `LOAD 1, LOAD 2, OP aten::mul, STORE 3` is
+Most instructions only carry values from a register to the stack, or from there into a register.
+Which registers these are is known before the program runs, so the stack can be omitted:
+`LOAD 1, LOAD 2, OP aten::mul, STORE 3` becomes
 
     registers[3] = mul(registers[1], registers[2])
 
-one *step*, which is the instruction of the talk's `runImpl`: a callback, the registers it reads,
+This is one *step*, the instruction of the talk's `runImpl`: a callback, the registers it reads, and
 the registers it writes. `tie` replays the instructions once with a stack of register numbers
-instead of values, and writes down a step for every operator. Constants and what stays on the stack
-between steps get registers of their own, behind the others. Steps that follow each other form a
-`Block`; a block ends where the bytecode jumps.
+instead of values, and writes down a step for every operator. The registers, in order:
 
-`run_code` is the loop over steps. `Interpreter.step` does the same one instruction at a time, and
-is what to read first.
+    0                           always None: copying it clears a register
+    1 ...                       those of the bytecode; the arguments are the first of them
+    first_constant ...          constants
+    first_temporary ...         values that stay on the stack between steps, by their depth
+
+Steps that follow each other form a `Block`; a block ends where the bytecode jumps.
+
+`run_code` is the loop over steps. Read `Interpreter.step` first: it does the same, one instruction
+at a time.
 
 How the real one differs: 1.0.1's instructions were such steps; today's interpreter runs the
 bytecode as it is, because a `LOAD` costs C++ next to nothing.
@@ -36,15 +42,21 @@ if TYPE_CHECKING:
 
     from .code import Code, Operation
 
-# Kinds of steps: (kind, function, a, b, out, pc).
+# Kinds of steps: (kind, function, a, b, out, pc); a, b and out are registers.
+#   BINARY    r[out] = function(r[a], r[b])
+#   UNARY     r[out] = function(r[a])
+#   COPY      r[out] = r[a]; with a = 0, it clears r[out]
+#   MOVE      r[out] = r[a], and r[a] is cleared
+#   GENERAL   reads the registers a, then clears the registers b, then writes the registers out
+#   PARALLEL  copies the registers a to out; all are read before the first is written
 BINARY, UNARY, COPY, MOVE, GENERAL, PARALLEL = range(6)
-# How a block ends: (kind, ...).
+# How a block ends: (kind, ...), as `run_code` unpacks it.
 JUMP, BRANCH, LOOP, RETURN, RETURN_SEVERAL = range(5)
-LOOK_BACK = 64  # how far a step is looked for that could write elsewhere
+LOOK_BACK = 64  # how many steps `redirect` looks through, which keeps tying linear
 
 
 class Block:
-    """Steps that run one after the other, and what comes then."""
+    """Steps that run one after the other, and `exit`, which says what block runs next."""
 
     __slots__ = ("steps", "exit")
 
@@ -54,7 +66,7 @@ class Block:
 
 
 class Program(NamedTuple):
-    """`registers` at the start: empty, but for the constants."""
+    """The first block to run, and the initial registers: all None except for the constants."""
 
     entry: Block
     registers: list[Any]
@@ -70,6 +82,7 @@ def run_code(code: Code, args: Sequence[Any]) -> Any:
     block, pc = entry, 0
     try:
         while True:
+            # `pc` is for the handler below: the error is reported at its line of the script.
             for kind, function, a, b, out, pc in block.steps:  # noqa: B007
                 if kind == BINARY:
                     r[out] = function(r[a], r[b])
@@ -82,7 +95,7 @@ def run_code(code: Code, args: Sequence[Any]) -> Any:
                     r[a] = None
                 elif kind == GENERAL:
                     results = function(*[r[i] for i in a])
-                    for i in b:
+                    for i in b:  # the inputs that are not needed any more
                         r[i] = None
                     if len(out) == 1:
                         r[out[0]] = results
@@ -116,13 +129,15 @@ def run_code(code: Code, args: Sequence[Any]) -> Any:
 
 
 def tie(code: Code) -> Program:
-    """The steps of `code`."""
+    """Translate the bytecode of `code` into steps."""
     return Tie(code).program()
 
 
 class Operand(NamedTuple):
-    """Where an entry of the stack is. `moved`: nobody else reads it. `number`: clearing its
-    register would free nothing.
+    """The register that an entry of the stack lives in.
+
+    `moved`: this entry is the last to read it, so the register is to be cleared. `number`: it is a
+    number, so clearing the register would free no memory, and is omitted.
     """
 
     register: int
@@ -131,14 +146,14 @@ class Operand(NamedTuple):
 
 
 class Join(NamedTuple):
-    """Where two arms meet: the entries above `base` are brought to the registers `homes`, and
-    `block` goes on.
+    """The point where two arms of an If meet: both bring their entries above `base` to the
+    registers `homes`, and `block` goes on.
     """
 
     base: int
     homes: tuple[Operand, ...]
     block: Block
-    stored: bool  # the homes are those of the STORE that follows, which is done with that
+    stored: bool  # the homes are those of the STORE that follows, which is skipped
 
 
 class Turn(NamedTuple):
@@ -152,6 +167,8 @@ class Turn(NamedTuple):
 
 
 class Tie:
+    """The translation of one `Code`: `stack` holds operands where the interpreter has values."""
+
     def __init__(self, code: Code) -> None:
         self.code = code
         self.first_constant = code.register_size + 1
@@ -160,6 +177,8 @@ class Tie:
         self.ints = PlainInts(code.graph)
         self.stack: list[Operand] = []
         self.entry = self.block = Block()
+        # By pc: the joins at an instruction, the block and stack of the second arm that begins
+        # there, the loop whose LOOP instruction is there.
         self.joins: dict[int, list[Join]] = {}
         self.arms: dict[int, tuple[Block, list[Operand]]] = {}
         self.turns: dict[int, Turn] = {}
@@ -174,8 +193,9 @@ class Tie:
         return Program(self.entry, registers + [None] * (self.size - len(registers)))
 
     def instruction(self, pc: int) -> int:
-        """Tie one instruction; returns how many are done with that."""
+        """Translate one instruction; returns how many were consumed (2 for LOOP)."""
         op, X, N = self.code.instructions[pc]
+        # Loads only note an operand; the first step is made by what pops it.
         if op in ("LOAD", "MOVE"):
             self.push_register(X, op == "MOVE")
         elif op == "LOADC":
@@ -184,6 +204,7 @@ class Tie:
             n = N if op == "STOREN" else 1
             self.bring(self.pop(n), [self.operand(X + i) for i in range(n)], pc)
         elif op == "DROPR":
+            # If the register is still on the stack, it is cleared when the entry is popped.
             if not self.hand_over(X) and not is_number(self.code.values[X - 1]):
                 self.put(COPY, None, 0, 0, X, pc)
         elif op == "DROP":
@@ -211,6 +232,7 @@ class Tie:
     # Entries of the stack
 
     def operand(self, register: int) -> Operand:
+        """The operand of a register of the bytecode, at its last use."""
         return Operand(register, True, is_number(self.code.values[register - 1]))
 
     def temporary(self, depth: int, number: bool = False) -> Operand:
@@ -220,12 +242,15 @@ class Tie:
         return Operand(register, True, number)
 
     def push_register(self, register: int, move: bool) -> None:
+        """LOAD or MOVE: a register that is pushed twice is cleared by the entry popped last."""
         if move and self.hand_over(register):
             move = False
         self.stack.append(self.operand(register)._replace(moved=move))
 
     def hand_over(self, register: int) -> bool:
-        """If the register is on the stack already, the entry used last clears it."""
+        """Let an entry that is on the stack already clear the register; returns whether there is
+        one. It is popped later than a new entry would be, or with it.
+        """
         for i, entry in enumerate(self.stack):
             if entry.register == register:
                 self.stack[i] = entry._replace(moved=True)
@@ -233,6 +258,7 @@ class Tie:
         return False
 
     def pop(self, n: int) -> list[Operand]:
+        """Remove the last `n` entries of the stack; returns them in the order they were pushed."""
         first = len(self.stack) - n
         entries = self.stack[first:]
         del self.stack[first:]
@@ -249,9 +275,11 @@ class Tie:
         out: Any,
         pc: int,
     ) -> None:
+        """Append a step to the current block."""
         self.block.steps.append((kind, function, a, b, out, pc))
 
     def operation(self, operation: Operation, pc: int) -> None:
+        """Append the step of an operator."""
         inputs = self.pop(operation.num_inputs)
         node = self.code.source[pc]
         depth = len(self.stack)
@@ -259,8 +287,9 @@ class Tie:
         found = shortcut(node, self.ints.plain)
         function = operation.function
         if found is not None:
-            inputs = inputs[: len(found.inputs)]
+            inputs = inputs[: len(found.inputs)]  # `alpha` of add, a constant 1, is not passed
             function = found.function
+            # An operand at its last use may be overwritten by the result (reuse.py).
             if found.into_first and inputs[0].moved:
                 function = found.into_first
             elif found.into_second and inputs[1].moved:
@@ -279,8 +308,9 @@ class Tie:
     def bring(
         self, entries: Sequence[Operand], homes: Sequence[Operand], pc: int, also_read: int = -1
     ) -> None:
-        """Let the values of `entries` be in `homes`: by making them there in the first place, or by
-        moves, all at once.
+        """Bring the values of `entries` to the registers `homes`: by letting the step that computes
+        a value write there in the first place, or else by copies. `also_read` is a register that
+        is read after the copies.
         """
         moves = [(e, h) for e, h in zip(entries, homes) if e.register != h.register]
         steps = self.block.steps
@@ -292,38 +322,50 @@ class Tie:
         ):
             steps.pop()  # cleared just now, and about to be written
         sources = [e.register for e, _ in moves] + [also_read]
-        stay = {h.register for h in homes}
-        left = []
+        home_registers = {h.register for h in homes}  # these must not be cleared
+        remaining = []
         for entry, home in moves:
+            # Computing the value in its home is safe if no copy reads the home, and the value is
+            # needed in this one place only.
             untouched = (
                 home.register not in sources
                 and sources.count(entry.register) == 1
-                and entry.register not in stay
+                and entry.register not in home_registers
             )
             if not (untouched and entry.moved and self.redirect(entry, home.register)):
-                left.append((entry, home))
-        targets = {h.register for _, h in left}
-        if any(e.register in targets for e, _ in left):
+                remaining.append((entry, home))
+        targets = {h.register for _, h in remaining}
+        # One after the other, a copy would overwrite what another reads: a, b = b, a.
+        if any(e.register in targets for e, _ in remaining):
             self.put(
                 PARALLEL,
                 None,
-                [e.register for e, _ in left],
+                [e.register for e, _ in remaining],
                 None,
-                [h.register for _, h in left],
+                [h.register for _, h in remaining],
                 pc,
             )
-            left = [(e, h) for e, h in left if e.moved and not e.number and e.register not in stay]
-            for entry, _ in left:
+            remaining = [
+                (e, h)
+                for e, h in remaining
+                if e.moved and not e.number and e.register not in home_registers
+            ]
+            for entry, _ in remaining:
                 self.put(COPY, None, 0, 0, entry.register, pc)
             return
-        for i, (entry, home) in enumerate(left):
-            again = any(e.register == entry.register for e, _ in left[i + 1 :])
-            clear = entry.moved and not entry.number and not again and entry.register not in stay
+        for i, (entry, home) in enumerate(remaining):
+            read_again = any(e.register == entry.register for e, _ in remaining[i + 1 :])
+            clear = (
+                entry.moved
+                and not entry.number
+                and not read_again
+                and entry.register not in home_registers
+            )
             self.put(MOVE if clear else COPY, None, entry.register, 0, home.register, pc)
 
     def redirect(self, entry: Operand, home: int) -> bool:
-        """Let the step of this block that makes `entry` write `home` instead, if nothing after it
-        touches either.
+        """Let the step of this block that computes `entry` write to `home` instead, if no step
+        after it reads or writes either register. Returns whether that was possible.
         """
         steps, register = self.block.steps, entry.register
         for i in range(len(steps) - 1, max(-1, len(steps) - 1 - LOOK_BACK), -1):
@@ -332,7 +374,7 @@ class Tie:
             reads, writes = (a, out) if several else ((a, b), (out,))
             if register in writes and kind in (BINARY, UNARY, GENERAL):
                 if register in reads and not entry.number:
-                    return False  # it would have to be cleared in addition
+                    return False  # the old value in `register` would never be cleared
                 if several:
                     out = tuple(home if o == register else o for o in out)
                     steps[i] = kind, function, a, tuple(r for r in b if r != home), out, pc
@@ -346,6 +388,7 @@ class Tie:
     # Control flow
 
     def branch(self, pc: int, to_else: int) -> None:
+        """JF: the first arm goes on here, the second begins at `to_else` with the same stack."""
         (condition,) = self.pop(1)
         then, otherwise = Block(), Block()
         self.block.exit = BRANCH, condition.register, then, otherwise
@@ -353,14 +396,14 @@ class Tie:
         self.block = then
 
     def end_arm(self, pc: int, end: int) -> None:
-        """The first arm is done: its values go where those of the second will go; the second begins
-        with the stack as it was.
+        """End the first arm: its values are brought where those of the second will be, too; the
+        second arm begins with the stack from before the If.
         """
         otherwise, stack = self.arms.pop(pc + 1)
         base, count = len(stack), len(self.stack) - len(stack)
         outer = self.joins.setdefault(end, [])
         op, X, N = self.code.instructions[end]
-        if outer:
+        if outer:  # this If is the last node in the second arm of another, which ends here, too
             same = outer[-1].base == base and len(outer[-1].homes) == count
             homes = outer[-1].homes if same else self.temporaries(base, count)
             join = Join(base, homes, Block(), False)
@@ -374,11 +417,12 @@ class Tie:
         self.block, self.stack = otherwise, stack
 
     def temporaries(self, base: int, count: int) -> tuple[Operand, ...]:
+        """The registers of `count` entries of the stack from `base` on."""
         return tuple(self.temporary(base + i) for i in range(count))
 
     def join(self, pc: int) -> int:
-        """The second arm is done as well, and those of other Ifs that end here. Returns where to go
-        on.
+        """End the second arms of all Ifs that meet at `pc`, the inner ones first. Returns the pc to
+        go on with.
         """
         for join in reversed(self.joins.pop(pc, [])):
             self.bring(self.stack[join.base :], join.homes, pc)
@@ -391,11 +435,13 @@ class Tie:
         return pc
 
     def first_turn(self, pc: int, end: int, n: int) -> None:
-        """Begin a loop. The STORE at the start of its body says where the carried values live; it
-        needs not be done itself.
+        """Begin a loop with `n` entries beside the counter on the stack.
+
+        The store at the start of the body says in which registers the index and the carried values
+        live; they are brought there directly, so the store itself is skipped.
         """
         base = len(self.stack) - (n + 1)
-        entries = self.pop(n + 1)
+        entries = self.pop(n + 1)  # turns taken (0), trip count, condition, carried values
         counter, limit = self.temporary(base, True), self.temporary(base + 1, True)
         index = self.code.instructions[pc + 1].X
         homes = tuple(self.operand(index + 1 + i) for i in range(n - 2))
@@ -407,6 +453,7 @@ class Tie:
         self.stack += [counter, limit]
 
     def next_turn(self, pc: int, begin: int) -> None:
+        """End a loop's body: go back to the LOOP at `begin`, or on behind the loop."""
         turn = self.turns.pop(begin)
         condition, *carried = self.stack[turn.base + 2 :]
         self.begin_turn(turn, condition, carried, turn.homes, pc)
@@ -414,7 +461,7 @@ class Tie:
         self.block = turn.after
         loop = self.code.source[begin]
         for home, output in zip(turn.homes, loop.outputs()):
-            if output in self.ints.wrap:
+            if output in self.ints.wrap:  # a sum that was not checked for overflow in the loop
                 self.put(UNARY, wrap, home.register, home.register, home.register, pc)
         self.stack += turn.homes
 
@@ -426,11 +473,14 @@ class Tie:
         homes: Sequence[Operand],
         pc: int,
     ) -> None:
+        """Bring the carried values to their homes, and end the block with a LOOP."""
+        # The condition is read after the carried values are set: save it if one overwrites it.
         if any(h.register == condition.register for h in homes):
             aside = self.temporary(turn.base + 2, True)
             self.put(COPY, None, condition.register, 0, aside.register, pc)
             condition = aside
         self.bring(entries, homes, pc, also_read=condition.register)
+        # the two entries below the carried values, which stay on the stack for the whole loop
         counter, limit = (self.first_temporary + turn.base + i for i in range(2))
         self.block.exit = (
             LOOP,

@@ -1,16 +1,16 @@
-"""A sum written over one of its addends, when nobody will look at that again.
+"""A sum is written over one of its operands, if that operand is not needed any more.
 
-In `y = y + x` the old y is garbage as soon as the sum exists. If it is this script's alone, the sum
-may as well be written into it: no memory is asked for, no tensor is made, none is freed, which for
-small tensors is most of the work. numpy does the same with the intermediate results of `a + b + c`
-("temporary elision").
+In `y = y + x` the old y is garbage as soon as the sum exists. If only this script refers to it, the
+sum can be written into its memory: no memory is allocated, no tensor is made, and none is freed,
+which for small tensors is most of the work. numpy does the same with the intermediate results of
+`a + b + c` ("temporary elision").
 
-Whether somebody else has the tensor cannot be read off the graph. It may be an argument, the
-caller's; or an element of a list; or share its memory with a view. But then somebody holds a
-reference to it, or to its storage, and Python counts those. So the graph says that the value is
-used for the last time, the counts say that it is nobody else's, and everything unusual (memory that
-was borrowed from numpy, a version counter, gradients to be recorded, somebody watching the
-allocator) takes the ordinary way.
+Whether the tensor is used elsewhere cannot be read off the graph. It may be an argument, which the
+caller keeps; or an element of a list; or share its memory with a view. But each of these holds a
+reference to the tensor, or to its storage, and Python counts references. So the graph says that
+this is the last use of the value, and the counts say that there is no other reference. Everything
+unusual (memory borrowed from numpy, a version counter, gradients to be recorded, an observed
+allocator) takes the ordinary path.
 
 How the real one differs: the JIT never does this; the fuser goes further, and never makes the
 intermediate tensors at all.
@@ -30,22 +30,23 @@ from internals.core.allocator import drop_reference
 from internals.core.hot import hot
 
 Function = Callable[[Any, Any], Any]
-# raised, if the user wants that, when the result is complete
+# numpy raises these, if told to, after all elements are written: the result is complete
 _float_errors = (RuntimeWarning, FloatingPointError)
 
 
 def reusing(function: Function, loop: Callable[..., Any], second: bool = False) -> Function:
-    """`function` of two tensors, which may write the result over the first (or the second), by
-    numpy's `loop`.
+    """Returns `function` of two tensors, with a fast path: numpy's `loop` writes the result over
+    the first operand (the second if `second`), where that is safe.
     """
 
+    # `call` and `call_second` are written out twice: one more call would cost more than is gained.
     def call(a: Tensor, b: Tensor) -> Any:
         if a.__class__ is Tensor and getrefcount(a) == ALONE and not hot.off:
             g, storage = a._geometry, a._storage
             if (
                 g.fast
-                and b._geometry is g
-                and getrefcount(storage) == HELD_ALONE
+                and b._geometry is g  # geometries are shared: same sizes, strides and dtype
+                and getrefcount(storage) == HELD_ALONE  # no view has this memory
                 and storage._resizable
                 and storage._data.deleter is not drop_reference  # no slice looks at it
                 and a._version_counter is None
@@ -85,8 +86,9 @@ def reusing(function: Function, loop: Callable[..., Any], second: bool = False) 
 
 
 def count_alone() -> int:
-    """How many references a function sees of what its caller holds in one variable: that one, its
-    own, `getrefcount`'s.
+    """The number of references that a function sees to an object that its caller holds in one
+    variable: the caller's, its own, and `getrefcount`'s. It is measured, as it differs between
+    versions of Python.
     """
 
     def see(thing: object) -> int:
@@ -97,7 +99,7 @@ def count_alone() -> int:
 
 
 def count_held() -> int:
-    """The same for what one attribute of another object holds."""
+    """The number of references to an object that one attribute and one variable hold."""
     holder = _Holder()
     thing = holder.thing
     return getrefcount(thing)

@@ -1,11 +1,12 @@
-"""Which executor runs plans, and whether they are optimised: switches for the thread that sets them
+"""Settings of a thread: the executor that runs its plans, and whether they are optimised
 (`getGraphExecutorOptimize` of `torch/csrc/jit/runtime/graph_executor.cpp`).
 
     with jit.executor("interpreter"): fn(x)            # bytecode instead of emitted Python
     with jit.optimized_execution(False): fn(x)         # one plan for all arguments, only the passes
                                                        # that are needed to run
 
-How the real one differs: there is one executor, and `optimized_execution` is the thread's as well.
+How the real one differs: there is only one executor; `optimized_execution` is a setting of the
+thread as well.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ EXECUTORS = ("emitted", "interpreter")
 
 
 class Settings(threading.local):
+    """The settings of the current thread; the class attributes are the defaults."""
+
     executor: str = "emitted"
     optimize: bool = True
 
 
 class Changed:
-    """`changed.threads` counts the threads with settings other than the usual: while it is 0,
-    nobody needs to ask.
+    """`changed.threads` counts the `with` blocks that change settings, in all threads. While it is
+    0, executors need not look at the settings: reading a thread-local is slow.
     """
 
     __slots__ = ("threads",)
@@ -40,8 +43,8 @@ _lock = threading.Lock()
 
 @contextmanager
 def executor(name: str) -> Iterator[None]:
-    """Inside, this thread runs compiled functions with the executor `name`: "emitted" (the default)
-    or "interpreter".
+    """Run compiled functions of this thread, inside the `with` block, by the executor `name`:
+    "emitted" (the default) or "interpreter". Raises ValueError for any other name.
     """
     if name not in EXECUTORS:
         raise ValueError(f"executor is one of {', '.join(EXECUTORS)}, not {name!r}")
@@ -55,7 +58,7 @@ def executor(name: str) -> Iterator[None]:
 
 @contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
-    """Inside, this thread optimises graphs before it runs them, or does not."""
+    """Let this thread, inside the `with` block, optimise graphs before it runs them, or not."""
     before, settings.optimize = settings.optimize, bool(should_optimize)
     with _other_settings():
         try:
@@ -66,6 +69,7 @@ def optimized_execution(should_optimize: bool) -> Iterator[None]:
 
 @contextmanager
 def _other_settings() -> Iterator[None]:
+    """Count this thread among those with other settings."""
     with _lock:
         changed.threads += 1
     try:

@@ -1,19 +1,19 @@
 """Nodes that are a single operator of Python: `x + y` instead of `add_Tensor(x, y, 1)`.
 
-The result is the same and the way shorter: two tensors that are added find the fast lane of
-`Tensor.__add__`, two numbers are one instruction of the Python interpreter. Both executors use this
-table.
+The result is the same, and the path is shorter: a sum of two tensors takes the fast path of
+`Tensor.__add__`, one of two numbers is one instruction of the Python interpreter. Both executors
+use this table.
 
 | operator                             | becomes    | if                                     |
 |--------------------------------------|------------|----------------------------------------|
 | `add`, `sub` of tensors, or a number | `+ -`      | the factor `alpha` is the constant 1   |
 | `mul`, `div` of tensors, or a number | `* /`      |                                        |
-| `add sub mul` of floats, comparisons | as written | what is compared is of one type        |
+| `add sub mul` of floats, comparisons | as written | both sides compared have the same type |
 | `add sub mul` of ints                | `+ - *`    | it cannot overflow (`int_overflow.py`) |
 | `floordiv`, `remainder` of ints      | `// %`     | the divisor is a constant above 0      |
 | `not`, `is`, `and`, `or` of bools    | as written |                                        |
 
-How the real one differs: there the call of an operator costs the same whatever it is.
+How the real one differs: it has no shortcuts, as a call costs C++ the same for all operators.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from .reuse import INTO_FIRST, INTO_SECOND
 
 
 class Shortcut(NamedTuple):
-    """`symbol` between (or before) the inputs; `function` does the same to their values.
+    """A node as a Python operator: `symbol` between (or before) the inputs; `function` does the
+    same to their values.
 
-    scalar: it is arithmetic of numbers. into_first, into_second: what to call instead if the first
-    or second input, a tensor, is not used any more (`reuse.py`).
+    `scalar`: it computes with numbers. `into_first`, `into_second`: the functions to call instead
+    if the first or second input, a tensor, is not used any more (`reuse.py`).
     """
 
     symbol: str
@@ -61,7 +62,9 @@ FLOATS = ("float", "int_float", "float_int")
 
 
 def shortcut(node: Node, plain: set[Node]) -> Shortcut | None:
-    """How Python writes `node`, if it can. `plain`: the int operations that cannot overflow."""
+    """The Python operator for `node`, None if there is none. `plain`: the int operations that
+    cannot overflow.
+    """
     name = operator_name(node)
     if name in LOGIC:
         literal = any(v.isConstant() and constant_of(v) is not None for v in node.inputs())
@@ -83,10 +86,12 @@ def shortcut(node: Node, plain: set[Node]) -> Shortcut | None:
 
 
 def scalar(node: Node, symbol: str) -> Shortcut:
+    """The shortcut of an operator on numbers or bools."""
     return Shortcut(symbol, FUNCTIONS[symbol], tuple(node.inputs()), True)
 
 
 def of_tensor(node: Node, symbol: str, overload: str) -> Shortcut | None:
+    """The shortcut of `add sub mul div` with a tensor; None unless `alpha` is the constant 1."""
     inputs = node.inputs()
     if len(inputs) == 3 and not (inputs[2].isConstant() and constant_of(inputs[2]) == 1):
         return None
@@ -98,5 +103,5 @@ def of_tensor(node: Node, symbol: str, overload: str) -> Shortcut | None:
 
 
 def is_number(value: Value) -> bool:
-    """Whether a value holds no memory worth freeing."""
+    """Whether a value is an int, float or bool, which holds no memory worth freeing."""
     return isinstance(value.type(), (IntType, FloatType, BoolType))
