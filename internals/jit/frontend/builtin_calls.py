@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from .compiler import Compiler
 
+# The texts below are compiled as they stand, each with `{scalar}` replaced by several types. Their
+# line numbers are seen in the graphs, so keep their lines where they are.
 SCALAR_ON_THE_LEFT = """
 def mul(a : {scalar}, b : Tensor) -> Tensor:
   return b * a

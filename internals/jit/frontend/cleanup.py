@@ -49,8 +49,8 @@ def make_empty_lists(graph: Graph) -> None:
 
 
 def normalize_names(block: Block) -> None:
-    """Replace `aten::absolute` by `aten::abs`, and so on, so that later passes need to know only one
-    name of each operator.
+    """Replace `aten::absolute` by `aten::abs`, and so on: later passes need to know only one name
+    of each operator.
     """
     for node in list(all_nodes(block, inner_first=True)):
         kind = normal_name(node)
@@ -126,8 +126,8 @@ def _position(block: Block, node: Node) -> int:
 
 
 def _permute(node: Node, order: list[int], inputs_from: int, block_from: int) -> None:
-    """Put the outputs of `node` into this order, with the outputs of its blocks and, for a loop, the
-    carried values.
+    """Put the outputs of `node` into this order, with the outputs of its blocks and, for a loop,
+    the carried values.
 
     The first `inputs_from` inputs of the node and the first `block_from` outputs and inputs of its
     blocks stay where they are.

@@ -255,8 +255,8 @@ class Compiler:
         return out
 
     def literal(self, value: complex, where: SourceRange) -> Value:
-        """A number in the source. Equal numbers share one constant, at the start of the graph, where
-        all blocks can use it.
+        """A number in the source. Equal numbers share one constant, at the start of the graph,
+        where all blocks can use it.
         """
         key = type(value), repr(value)  # 1, 1.0 and True are equal, 0.0 and -0.0 as well
         if key not in self.literals:

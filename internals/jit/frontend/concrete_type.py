@@ -38,7 +38,7 @@ class ConcreteType:
     """The facts about a module, and the class type made for them.
 
     `iterable_kind` is "list", "dict", "parameter_list", "parameter_dict" or "". `failed` has the
-    reason for each attribute without a type. `shared` is False if no other module may have the type.
+    reason for each attribute without a type. `shared` is False if the type is this module's alone.
     """
 
     def __init__(self, python_class: type) -> None:
@@ -106,7 +106,7 @@ class ConcreteType:
             and all(mine is other.submodules[name] for name, mine in self.submodules.items())
         )
 
-    # What the compiler asks.
+    # Questions of the compiler.
 
     def submodule(self, name: str) -> ConcreteType | None:
         return self.submodules.get(name)
