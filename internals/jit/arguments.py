@@ -1,12 +1,12 @@
 """From a Python call to the arguments of a compiled function
 (`torch/csrc/jit/python/pybind_utils.h: createStackForSchema`).
 
-A compiled function is typed, Python is not: every argument is checked against the schema, and lists
-and dicts are copied, so that a script never writes to a list of its caller.
-`ArgumentBinder(schema)(args, kwargs)` gives the values in schema order.
+A compiled function has types, Python does not: every argument is checked against the schema, and
+lists and dicts are copied, so that a script never changes a list of its caller.
+`ArgumentBinder(schema)(args, kwargs)` returns the values in the order of the schema.
 
-How the real one differs: values become C++ `IValue`s here, which is where the copies come from; the
-last line of its error text names a C++ type.
+How the real one differs: the values become C++ `IValue`s, which is why lists are copied; the last
+line of its error text names a C++ type.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ Converter = Callable[[Any], Any]
 
 
 class CastError(Exception):
-    """A value is not of the type asked for; the text says why."""
+    """A value does not have the expected type; the text says why."""
 
 
 class ArgumentBinder:
-    """Callable on `(args, kwargs)`. Raises RuntimeError, in PyTorch's words, when they don't fit
-    the schema.
+    """Binds the arguments of a call, `binder(args, kwargs)`, to a schema. Raises RuntimeError, with
+    PyTorch's words, if they do not fit.
 
-    `leading` values, a method's module, are taken as they are.
+    The first `leading` arguments of the schema, the module of a method, are not part of it.
     """
 
     def __init__(self, schema: FunctionSchema, leading: int = 0) -> None:
@@ -66,12 +66,14 @@ class ArgumentBinder:
         )
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        # the common case, without a loop over the converters
         if self.only_tensors and not kwargs and len(args) == len(self.arguments):
             if all(isinstance(a, TensorImpl) for a in args):
                 return args
         return tuple(self._bind(args, kwargs))
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The converted values in the order of the schema, with default values where needed."""
         name, arguments = self.schema.name, self.arguments
         if len(args) + len(kwargs) > len(arguments):
             raise RuntimeError(
@@ -113,6 +115,7 @@ class ArgumentBinder:
         return values
 
     def _convert(self, i: int, value: object) -> Any:
+        """The value for argument `i`. Raises RuntimeError, with the details, if it does not fit."""
         try:
             return self.converters[i](value)
         except CastError as error:
@@ -135,7 +138,9 @@ class ArgumentBinder:
 
 
 def converter(type: Type) -> Converter:
-    """What checks, and converts, a Python value for an argument of this type. Raises CastError."""
+    """A function that checks a Python value for an argument of this type and returns it, converted
+    where needed; it raises CastError if the value does not fit.
+    """
     if isinstance(type, OptionalType):
         inner = converter(type.element)
         return lambda v: None if v is None else inner(v)
@@ -257,5 +262,7 @@ def _cannot(v: Any, wanted: str) -> CastError:
 
 
 def _fresh(default: object) -> Any:
-    """A default that the function may write to."""
+    """A default value for one call. A list or dict is copied, because the function may change
+    it.
+    """
     return default.copy() if isinstance(default, (list, dict)) else default
