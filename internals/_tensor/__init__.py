@@ -234,8 +234,8 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
     # numpy
 
     def numpy(self, *, force: bool = False) -> Any:
-        """The numpy array that shares the tensor's memory; with `force`, a detached tensor is
-        copied to the CPU if needed. See `internals.construction.tensor_numpy.to_numpy`.
+        """The numpy array that shares the tensor's memory; with `force`, that of the detached
+        tensor, copied to the CPU if needed. See `internals.construction.tensor_numpy.to_numpy`.
         """
         if hot.off:
             warn_if_tracing("Converting a tensor to a NumPy array")

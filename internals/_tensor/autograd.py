@@ -142,8 +142,8 @@ class Differentiable(TensorImpl):
         return handle
 
     def _leaf_extras(self) -> Any:
-        """The hooks of a leaf, which all its `AccumulateGrad` nodes share: a node lives only as long
-        as a graph uses it, the hooks as long as the tensor.
+        """The hooks of a leaf, which all its `AccumulateGrad` nodes share: a node lives only as
+        long as a graph uses it, the hooks as long as the tensor.
         """
         from internals.autograd.history import grad_accumulator
 
@@ -161,6 +161,9 @@ class Differentiable(TensorImpl):
 
     @data.setter
     def data(self, value: Any) -> None:
+        """Let this tensor be on the memory of `value`, with its geometry. The history, and whether
+        it requires a gradient, are kept.
+        """
         if not isinstance(value, TensorImpl):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if self.requires_grad and value.dtype.category not in (FLOATING, COMPLEX):

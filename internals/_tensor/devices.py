@@ -63,8 +63,8 @@ class OnDevice:
     def type(
         self: Any, dtype: tensortype | dtype | str | None = None, non_blocking: bool = False
     ) -> Any:
-        """Without argument, the legacy name of the tensor's type (`torch.FloatTensor`); with one,
-        the tensor converted to a dtype, or to a legacy type (a name or a class like `LongTensor`).
+        """Without argument, the legacy name of the tensor's type (`internals.FloatTensor`); with
+        one, the tensor converted to a dtype or a legacy type (a name or a class like `LongTensor`).
         """
         if dtype is None:
             return type_name(self.dtype, self.device.type)
@@ -151,6 +151,7 @@ class OnDevice:
         elif stream not in (None, -1):
             raise AssertionError("stream should be None on cpu.")
         t = self
+        # memory on another device is a copy, and the only other device to copy to is the CPU
         if dl_device is not None and tuple(dl_device) != tuple(self.__dlpack_device__()):
             if copy is False or dl_device[0] != dlpack.DLDeviceType.kDLCPU:
                 raise BufferError(

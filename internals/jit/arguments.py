@@ -88,7 +88,7 @@ class ArgumentBinder:
                 f"{len(args) + self.leading} was/were given.  Declaration: {self.schema}"
             )
         values = [self._convert(i, v) for i, v in enumerate(args)]
-        given = set(kwargs)
+        given = set(kwargs)  # keywords that have not been used yet
         for i, argument in enumerate(arguments):
             if i < len(args):
                 if argument.name in given:
@@ -157,7 +157,7 @@ def converter(type: Type) -> Converter:
     for kind, convert in _SIMPLE.items():
         if isinstance(type, kind):
             return convert
-    return lambda v: v
+    return lambda v: v  # any other type, such as Any, is not checked
 
 
 def _tensor(v: Tensor) -> Any:
@@ -167,6 +167,9 @@ def _tensor(v: Tensor) -> Any:
 
 
 def _int(v: int) -> int:
+    """An int, for an int, a bool, a dtype or another enumeration, or an object with `__index__`,
+    such as a tensor of one integer.
+    """
     if isinstance(v, int):
         return int(v)
     if (code := enum_code(v)) is not None:
@@ -229,6 +232,7 @@ _SIMPLE: dict[type[Type], Converter] = {
 
 
 def _tuple_converter(type: TupleType) -> Converter:
+    """The converter for a tuple, element by element. A named tuple keeps its class."""
     parts = [converter(e) for e in type.elements]
 
     def convert(v: Any) -> Any:

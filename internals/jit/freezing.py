@@ -311,7 +311,7 @@ class _Freezer:
             slot = id(owner), name
             if self.stays(owner, name) or not isinstance(get_attribute(owner, name), only):
                 continue
-            if slot not in constants:
+            if slot not in constants:  # all reads of one attribute share one constant
                 value = get_attribute(owner, name)
                 constants[slot] = (
                     self.constant(graph, node, value, f"{names[node.input()]}.{name}"),

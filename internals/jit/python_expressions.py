@@ -101,6 +101,7 @@ class Expressions:
             return str(value)
         if isinstance(value, device):
             return f"torch.device({quoted(str(value))})"
+        # containers: each element with the element type, as far as the type is known
         if isinstance(value, list):
             element = type.element if isinstance(type, ListType) else None
             return self._annotated(

@@ -101,7 +101,7 @@ class ScriptFunction:
 
     @property
     def forward(self) -> Any:
-        """The function itself, so that it can be called like a module."""
+        """The function itself: `f.forward(x)` works as for a module."""
         return self
 
     @property

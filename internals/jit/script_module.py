@@ -216,8 +216,8 @@ class ScriptModule(Module):
         return self.__dict__["_jit_type"].findMethod(name) is not None
 
     def _container_kind(self) -> str:
-        """ "list", "dict" and so on; raises NotImplementedError for a module that is not a
-        container.
+        """The kind of container: "list", "dict" or another. Raises NotImplementedError for a module
+        that is not a container.
         """
         concrete = self.__dict__.get("_concrete_type")
         return (concrete is not None and concrete.iterable_kind) or self._not_a_container(

@@ -243,6 +243,9 @@ def _of_generic(
 def _of_union(
     annotation: Any, args: tuple[Any, ...], where: SourceRange, resolver: Resolver | None
 ) -> Type:
+    """The type of a union object with the members `args`. Raises AssertionError if a member is not
+    a type of TorchScript.
+    """
     if set(args) == {int, float, complex}:
         return NumberType.get()
     members = []
@@ -382,6 +385,9 @@ def type_name(expr: tree.Expr) -> str | None:
 
 
 def _evaluate(expr: tree.Expr, resolver: Resolver) -> Any:
+    """The object that an expression evaluates to. Raises NameError for other kinds of expression,
+    and whatever the objects in it raise.
+    """
     if isinstance(expr, tree.Var):
         return resolver(expr.name.name)
     if isinstance(expr, tree.NoneLiteral):
@@ -398,6 +404,9 @@ def _evaluate(expr: tree.Expr, resolver: Resolver) -> Any:
 
 
 def _type_of_subscript(expr: tree.Subscript, resolver: Resolver) -> Type:
+    """The type of `List[int]` and the like, by the name of the constructor. Raises RuntimeError for
+    an unknown constructor, or a wrong number of element types.
+    """
     name = type_name(expr.value)
     if name is None:
         raise error(expr.value.range, "Subscripted type must be a type identifier")
@@ -415,7 +424,7 @@ def _type_of_subscript(expr: tree.Subscript, resolver: Resolver) -> Type:
     ):
         raise error(expr.range, f"Unknown type constructor {full_name}")
     parts = expr.subscript_exprs
-    if (
+    if (  # `Tuple[()]`, the empty tuple
         name in ("Tuple", "tuple")
         and len(parts) == 1
         and isinstance(parts[0], tree.TupleLiteral)

@@ -70,6 +70,9 @@ def build_all(context: SourceContext, nodes: list[ast.expr]) -> tuple[tree.Expr,
 
 
 def build_name(context: SourceContext, node: ast.Name) -> tree.Expr:
+    """A name; `Ellipsis` is written `...`. Raises NotSupportedError for names that start with
+    `__jit`.
+    """
     where = context.range_of(node, len(node.id))
     if node.id.startswith(RESERVED_PREFIX):
         raise NotSupportedError(
@@ -81,6 +84,7 @@ def build_name(context: SourceContext, node: ast.Name) -> tree.Expr:
 
 
 def build_constant(context: SourceContext, node: ast.Constant) -> tree.Expr:
+    """A literal. Raises FrontendError for bytes, the only kind that TorchScript does not have."""
     value = node.value
     where = context.range_of(node, len(str(value)))
     if value is None:
@@ -129,6 +133,7 @@ def build_binary(context: SourceContext, node: ast.BinOp) -> tree.Expr:
 
 
 def build_unary(context: SourceContext, node: ast.UnaryOp) -> tree.Expr:
+    """`not x`, `-x`, `~x`. Raises NotSupportedError for `+x`."""
     operand = build_expression(context, node.operand)
     kind = UNARY.get(type(node.op))
     if kind is None:
@@ -193,6 +198,7 @@ def build_attribute(context: SourceContext, node: ast.Attribute) -> tree.Expr:
 
 
 def build_call(context: SourceContext, node: ast.Call) -> tree.Expr:
+    """`f(x, *xs, k=v)`. Raises NotSupportedError for `**kwargs`."""
     callee = build_expression(context, node.func)
     args = build_all(context, node.args)
     keywords = []

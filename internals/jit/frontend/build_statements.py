@@ -92,6 +92,7 @@ def build_annotated_assign(context: SourceContext, s: ast.AnnAssign) -> tree.Stm
 
 
 def build_augmented_assign(context: SourceContext, s: ast.AugAssign) -> tree.Stmt:
+    """`x += v` and so on. Raises NotSupportedError for `//=` and `@=`."""
     lhs = build_expression(context, s.target)
     rhs = build_expression(context, s.value)
     op = AUGMENTED.get(type(s.op))

@@ -38,7 +38,7 @@ def tree_of(
     given.
 
     `name` need not be `fn.__name__`: in a class with `forward = _forward`, the tree of `forward` is
-    wanted. Raises what `parse_function` raises, NotSupportedError or UnsupportedNodeError for
+    wanted. Raises the errors of `parse_function`, NotSupportedError or UnsupportedNodeError for
     syntax that TorchScript does not have, and RuntimeError for a malformed type comment.
     """
     parsed = fn if isinstance(fn, ParsedFunction) else parse_function(fn)

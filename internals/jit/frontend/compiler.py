@@ -119,6 +119,7 @@ def compile_with_schema(
         schema = c.emit_def(definition, self_type, make_self, defaults or {})
         watch("emitted", c.graph)
         convert_to_ssa(c.graph, watch)
+        # these need SSA form, in which all values that a loop or a fork uses are known
         canonicalize_modified_loops(c.graph.block())
         lift_forks(c.graph)
         clean_up(c.graph)

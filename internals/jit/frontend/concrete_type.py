@@ -205,6 +205,7 @@ class ConcreteType:
         resolver: Resolver,
         defaults: dict[str, Any],
     ) -> ScriptFunction:
+        """Compile a method, and add it to the class type under this name."""
         self_type = self.jit_type
         # the mark that a recursive call finds
         self_type.methods[name] = BeingCompiled(name, "method")

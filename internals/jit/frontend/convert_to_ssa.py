@@ -12,9 +12,9 @@
 Within one block, a walk with a dictionary does that. Values assigned inside an `if` or a loop need
 a way out, however, because a block's values are not visible after it. So there are two walks:
 
-1. Each `if` and loop gets an output for every name assigned in it that is used after it; a loop
-   gets an input as well, which is carried from one iteration to the next. The new inputs and
-   outputs are written as Loads and Stores.
+1. Each `if` and loop gets an output for every name assigned in it that is defined after it; a loop
+   gets an input as well, which is carried from one iteration to the next. Loads and Stores connect
+   these inputs and outputs with the names.
 2. All Loads and Stores are removed, block by block.
 
 Between the walks, `break` and `continue` get their arguments (`loop_forms.py`); after them,

@@ -162,6 +162,7 @@ def assign_element(c: Compiler, where: SourceRange, lhs: tree.Subscript, rhs: Na
     """
     container = c.emit(lhs.value)
     if isinstance(container.type(), TensorType):
+        # the ints and slices are applied to the left side, as a view; tensors of indices remain
         view, indices = split_indices(c, lhs.range, container, lhs.subscript_exprs)
         value = _as_tensor(c, rhs, view)
         if not indices:

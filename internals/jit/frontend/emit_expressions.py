@@ -253,6 +253,7 @@ def emit_dict(c: Compiler, expr: tree.DictLiteral, hint: Type | None) -> Value:
         t = DictType(keys[0].type(), values[0].type())
     else:
         t = DictType(StringType.get(), TensorType.get())
+    # an error is about the whole literal if its type was given, else about the entry that differs
     for what, wanted_type, given, exprs in (
         ("keys", t.key, keys, expr.key_inputs),
         ("values", t.value, values, expr.value_inputs),

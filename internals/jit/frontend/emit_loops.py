@@ -81,7 +81,7 @@ def emit_loop(
     count = c.literal(MAX_TRIP_COUNT, where) if iterable is None else iterable.length(where, c)
     node = c.add_node("prim::Loop", [], 0, where)
     body, test = node.addBlock(), node.addBlock()
-    if condition is None:
+    if condition is None:  # a `for`: its condition is always True
         with c.graph.insert_point_guard(node):
             go_on = c.constant(True, where)
     else:
@@ -94,7 +94,7 @@ def emit_loop(
         if iterable is not None:
             element = iterable.getitem(where, c, counter).as_value(where, c)
             check_targets(targets, where)
-            if len(targets) > 1:
+            if len(targets) > 1:  # `for a, b in pairs`: unpack the element
                 targets = (tree.TupleLiteral(where, tuple(targets)),)
             assign_all(c, targets, [SimpleValue(element)], where, 1)
         emit_body()

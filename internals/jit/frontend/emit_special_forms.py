@@ -248,24 +248,24 @@ def emit_dict_of(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredVal
     if len(call.inputs) > 1:
         raise error(where, f"dict expected exactly 1 arguments but found {len(call.inputs)}")
     if isinstance(given, tree.DictComp):
-        made = emit_dict_comprehension(c, given, hint)
+        result = emit_dict_comprehension(c, given, hint)
     else:
         pairs = c.emit_sugared(given, 1)
         if isinstance(pairs, SimpleValue) and isinstance(pairs.value.type(), DictType):
-            made = c.insert("aten::dict", [pairs.value], where)
-        else:
+            result = c.insert("aten::dict", [pairs.value], where)
+        else:  # emitted as `{key: value for key, value in pairs}`
             source, key, value = c.temporary("$_iter"), c.temporary("$_key"), c.temporary("$_value")
             c.environment.set(where, source, pairs)
             target = tree.TupleLiteral(where, (_var(call, key), _var(call, value)))
             comprehension = tree.DictComp(
                 where, _var(call, key), _var(call, value), target, _var(call, source)
             )
-            made = emit_dict_comprehension(c, comprehension, hint)
+            result = emit_dict_comprehension(c, comprehension, hint)
     for a in keywords:
         key_value = c.constant(a.name.name, a.range)
-        parts: list[Value] = [made, key_value, c.emit(a.value)]
+        parts: list[Value] = [result, key_value, c.emit(a.value)]
         c.call_builtin(a.range, "aten::_set_item", [NamedValue(v, a.range) for v in parts])
-    return SimpleValue(made)
+    return SimpleValue(result)
 
 
 def _pairs(call: tree.Apply) -> tuple[tree.Expr, Sequence[tree.Attribute]]:

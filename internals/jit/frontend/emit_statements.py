@@ -170,6 +170,7 @@ def _emit_branch(
     statements: Sequence[tree.Stmt],
     refinements: Refinements,
 ) -> Environment:
+    """Emit one branch into its block. Returns its frame, with the names assigned in it."""
     with c.frame(block) as frame:
         insert_refinements(c, statements[0].range if statements else where, refinements.true)
         emit_statements(c, statements)
@@ -213,6 +214,7 @@ def _merge(
     uninitialized value in it, so that both branches have one. If the two types cannot be unified, a
     name that was known before the `if` is an error; any other becomes undefined.
     """
+    # the value at the end of each branch that does not return or raise
     values: list[Value | None] = [None, None]
     for i in (0, 1):
         if not left[i]:
@@ -222,16 +224,16 @@ def _merge(
         if left[i]:
             other = values[1 - i]
             assert other is not None
-            unit = (
+            uninitialized = (
                 c.graph.create("prim::Uninitialized")
                 .insertBefore(blocks[i].returnNode())
                 .output()
                 .setType(other.type())
             )
-            c.graph.create("prim::Store", [unit], 0).s_("name", name).insertBefore(
+            c.graph.create("prim::Store", [uninitialized], 0).s_("name", name).insertBefore(
                 blocks[i].returnNode()
             )
-            values[i] = unit
+            values[i] = uninitialized
     true, false = values
     assert true is not None and false is not None
     known_outside = c.environment.find(name) is not None

@@ -73,6 +73,7 @@ def emit_subscript(c: Compiler, expr: tree.Subscript, hint: Type | None) -> Suga
 def _index_tensor(
     c: Compiler, where: SourceRange, value: Value, exprs: Sequence[tree.Expr]
 ) -> Value:
+    """`x[i, j, ...]` for a tensor. Raises RuntimeError for any other value."""
     if not isinstance(value.type(), TensorType):
         raise error(
             where,

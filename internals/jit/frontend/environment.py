@@ -85,6 +85,7 @@ class Environment:
         Raises RuntimeError if the types do not fit.
         """
         v = value.value if isinstance(value, SimpleValue) else None
+        # in the graph, a value has the name of the variable that it is first assigned to
         if (
             v is not None
             and not v.hasDebugName()

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 
 class _Calls(threading.local):
+    """The stack of functions that this thread is compiling, outermost first."""
+
     def __init__(self) -> None:
         # [name of the function being compiled, where in it the compiler is]
         self.stack: list[list] = []

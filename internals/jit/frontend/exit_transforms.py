@@ -38,8 +38,8 @@ from .with_blocks import enter_exit_to_with_blocks, with_blocks_to_enter_exit
 
 
 def transform_exits(graph: Graph) -> None:
-    """Remove `prim::LoopContinuation` and `prim::ReturnStmt`, in place. Inner exits come first:
-    what leaves a loop is settled before what leaves the function.
+    """Remove `prim::LoopContinuation` and `prim::ReturnStmt`, in place: first the exits from loops,
+    then those from the function.
     """
     enter_exit_to_with_blocks(graph)
     for kind in ("prim::LoopContinuation", "prim::ReturnStmt"):

@@ -85,6 +85,7 @@ def lift_forks(graph: Graph) -> None:
 
 
 def _lift(node: Node) -> None:
+    """Replace the block of one fork by a graph with copies of its nodes."""
     block, subgraph = node.blocks()[0], Graph()
     copies: dict[Value, Value] = {}  # value of the block or around it -> value of the subgraph
 

@@ -125,7 +125,7 @@ class ModuleValue(SugaredValue):
         ):
             return _Iterator(self, name)
         function = self.concrete.function_attribute(name)
-        if function is not None:
+        if function is not None:  # a str is the name of an operator
             return (
                 BuiltinFunction(function)
                 if isinstance(function, str)
@@ -183,6 +183,9 @@ class ModuleValue(SugaredValue):
     # As a container.
 
     def iter(self, where: SourceRange, c: Compiler) -> SugaredValue:
+        """The modules or parameters in a list, the keys of a dict. Raises RuntimeError for a module
+        that is not a container.
+        """
         kind = self.concrete.iterable_kind
         if not kind:
             raise error(
@@ -207,6 +210,9 @@ class ModuleValue(SugaredValue):
     def getitem(
         self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None
     ) -> SugaredValue:
+        """`self.layers[i]`. The index must be a literal, an int or a string, because the result may
+        have another type for each index; otherwise it raises RuntimeError.
+        """
         kind = self.concrete.iterable_kind
         if kind in ("list", "parameter_list"):
             return self.iter(where, c).getitem(where, c, index, hint)
@@ -244,6 +250,7 @@ class ModuleValue(SugaredValue):
         return SugaredTuple([self.submodule(c, name) for name in self.module_names()])
 
     def parameters(self, c: Compiler) -> SugaredTuple:
+        """The parameters of this module, without those of its submodules."""
         names = [
             name
             for name, attribute in self.type.attributes.items()

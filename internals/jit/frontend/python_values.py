@@ -124,6 +124,7 @@ class PythonValue(SugaredValue):
     def call(
         self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int
     ) -> SugaredValue:
+        """Emit a call of Python; for an `@unused` function, a `raise` instead."""
         given = [
             *([NamedValue(self.self_value, where, "self")] if self.self_value is not None else []),
             *args,
@@ -136,6 +137,7 @@ class PythonValue(SugaredValue):
                 "This Python function is annotated to be ignored and cannot be run"
             )
             c.insert("prim::RaiseException", [message], where)
+            # the nodes after it still need a value of the declared type
             node = c.add_node("prim::Uninitialized")
             return SimpleValue(node.output().setType(result))
         node = c.add_node(

@@ -29,7 +29,6 @@ from .resolution import closure_resolver
 from .signatures import fitting_defaults
 from .sugared_values import BeingCompiled
 
-# weak keys: a compiled function is forgotten with its Python function
 _compiled: weakref.WeakKeyDictionary[Any, ScriptFunction] = weakref.WeakKeyDictionary()
 _in_progress: dict[Any, BeingCompiled] = {}
 

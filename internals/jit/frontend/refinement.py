@@ -113,10 +113,12 @@ def emit_condition(c: Compiler, expr: tree.Expr) -> Condition:
             c.check_call(expr, 2)
             return emit_hasattr(c, expr.inputs[0], expr.inputs[1])
         callee = c.emit_sugared(expr.callee, 1)
+        # `torch.jit.isinstance`, which is found by its object, not by its name
         if isinstance(callee, SpecialForm) and callee.form == "isinstance":
             c.check_call(expr, 2)
             return emit_isinstance(c, expr.inputs[0], expr.inputs[1])
     value = emit_bool(c, expr.range, c.emit(expr))
+    # operators with a fixed result in compiled code decide, although they are not constants
     static: bool | None = None
     if value.node().kind() == "aten::is_scripting":
         static = True

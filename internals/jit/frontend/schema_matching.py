@@ -135,13 +135,14 @@ def try_convert_to_type(
     part.
     """
     have = value.type()
+    # any value that is not None fits Optional[T] if it fits T
     if isinstance(wanted, OptionalType) and not isinstance(have, (OptionalType, NoneType)):
         return try_convert_to_type(c, where, wanted.element, value, allow_conversions)
     if value.node().kind() == "prim::EmptyListLiteral" and isinstance(wanted, ListType):
         value = c.list_construct(wanted.element, [])
     if isinstance(have, TupleType):
         value = _convert_tuple(c, where, wanted, value, allow_conversions)
-    if not allow_conversions:
+    if not allow_conversions:  # the first round ends here
         return value
     have = value.type()
     if have.isSubtypeOf(TensorType.get()) and type(wanted) in FROM_TENSOR:
@@ -294,6 +295,7 @@ def _match_argument(
     `variables`. With `n`, a single number is accepted for a list of n. Raises what `fail` returns.
     """
     value = actual.get(c)
+    # 3 for `int[2]` becomes [3, 3]
     if n and isinstance(value.type(), (IntType, FloatType)):
         wanted_list = unwrap_optional(formal)
         if isinstance(wanted_list, ListType) and wanted_list.element == value.type():
@@ -304,7 +306,7 @@ def _match_argument(
         raise fail(
             f"Could not match type {have} to {spell(formal)} in argument '{name}': {reason}.\n"
         )
-    wanted = substitute(formal, variables)
+    wanted = substitute(formal, variables)  # None if a variable is not bound, as in None for `t?`
     if wanted is None:
         raise fail(
             f"Type variables in type {spell(formal)} could not be inferred from actual type {have}"

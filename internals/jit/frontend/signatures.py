@@ -56,6 +56,7 @@ def schema_of_def(
             continue
         t, n = type_of_param(param, c.resolver)
         has_default = name in defaults
+        # defaults in the code of an archive are not shared between calls, so they may be lists
         if has_default and not getattr(c.resolver, "allows_mutable_defaults", False):
             check_immutable(definition, param, defaults[name])
         default = to_default(definition, param, t, defaults[name]) if has_default else None

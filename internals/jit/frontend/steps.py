@@ -40,7 +40,7 @@ def compilation_steps(fn: Callable[..., Any]) -> list[CompilationStep]:
     """The graph after each step of compiling `fn`, a Python function or a scripted one, which is
     compiled again.
 
-    Raises what `jit.script` raises.
+    Raises the errors of `jit.script`.
     """
     fn = getattr(fn, "python_function", None) or fn
     steps: list[CompilationStep] = []

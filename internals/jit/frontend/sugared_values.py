@@ -167,6 +167,9 @@ class SimpleValue(SugaredValue):
         return t.findMethod(name) is not None or t.hasAttribute(name) or name in t.constants
 
     def set_attr(self, where: SourceRange, c: Compiler, name: str, value: Value) -> None:
+        """`self.x = v`. Raises RuntimeError for an attribute that the class does not have, and for
+        a value of another type.
+        """
         t = self.value.type()
         if not isinstance(t, ClassType):
             raise error(where, f"Tried to set an attribute: {name} on a non-class: {spell(t)}")
@@ -212,6 +215,9 @@ class SimpleValue(SugaredValue):
         return super().call(where, c, args, kwargs, n_binders)
 
     def iter(self, where: SourceRange, c: Compiler) -> SugaredValue:
+        """The value itself for a list, string or tensor; the keys of a dict; the elements of a
+        tuple, whose number is known.
+        """
         t = self.value.type()
         if isinstance(t, (ListType, StringType, TensorType)):
             return self
@@ -248,7 +254,7 @@ TENSOR_PROPERTIES = {
     "is_mps", "is_maia", "is_leaf", "is_nested", "requires_grad", "layout", "T", "H", "mT", "mH",
     "ndim", "name", "real", "imag", "itemsize", "nbytes",
 }  # fmt: skip
-CASTS = {  # method -> the IR's number of the dtype; 8 is complex32, which has no method
+CASTS = {  # method -> the IR's number of the dtype
     "byte": 0, "char": 1, "short": 2, "int": 3, "long": 4, "half": 5, "float": 6, "double": 7,
     "cfloat": 9, "cdouble": 10,
 }  # fmt: skip
@@ -276,6 +282,7 @@ class SugaredTuple(SugaredValue):
     def getitem(
         self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None
     ) -> SugaredValue:
+        """The element at a constant index: the others may be of any other kind, even modules."""
         if not (isinstance(index.type(), IntType) and is_constant(index)):
             raise error(
                 where,

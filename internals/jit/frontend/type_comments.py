@@ -117,8 +117,8 @@ def merge(decl: tree.Decl, comment: tree.Decl, is_method: bool) -> tree.Decl:
 def _expressions(comment: str, start: int, end: int) -> tuple[tree.Expr, ...]:
     """The types between `start` and `end`, separated by commas.
 
-    Python parses them as the arguments of a call. The negative shift by `f(` in the indent makes
-    the columns those of the comment again.
+    Python parses them as the arguments of a call. The columns of that call, in which `f(` precedes
+    the types, become those of the comment by the `indent` of the context.
     """
     text = comment[start:end]
     try:

@@ -76,6 +76,7 @@ def trace(
         return func
     options = {"check_trace": check_trace, "check_tolerance": check_tolerance, "strict": strict}
     owner = getattr(func, "__self__", None)
+    # a module or its bound `forward`
     if isinstance(func, Module) or (isinstance(owner, Module) and func.__name__ == "forward"):
         module = func if isinstance(func, Module) else owner
         by_name = isinstance(example_kwarg_inputs, dict)
@@ -101,6 +102,7 @@ def trace(
     )
     traced = trace_function(func, inputs, strict, _force_outplace)
     if check_trace:
+        # a function of the inputs: the second trace is recorded once for each set of check inputs
         again = functools.partial(
             trace_function, func, strict=strict, force_outplace=_force_outplace
         )

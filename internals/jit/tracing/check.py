@@ -119,7 +119,7 @@ class _Check:
 
     def compare(self, original: list[Any], reference: list[Any], what: str) -> bool:
         """Whether the outputs are close, pair by pair. Warns about each pair that is not. They are
-        compared in double precision, so only the tolerance decides.
+        converted to double precision first, so their dtypes may differ.
         """
         all_ok = True
         for i, (a, b) in enumerate(zip(original, reference)):

@@ -45,7 +45,8 @@ def is_python_there(frame: FrameType) -> bool:
     too.
     """
     module = frame.f_globals.get("__name__")
-    if module is None:  # generated code of the argument parser, or the user's, run by `exec`
+    # code without a module: a lambda is an adapter of the argument parser, all else the user's
+    if module is None:
         return frame.f_code.co_name != "<lambda>"
     if not module.startswith("internals.") and module != "internals":
         return True

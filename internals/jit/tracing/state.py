@@ -74,6 +74,7 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
         Raises RuntimeError for anything else.
         """
         if isinstance(thing, TensorImpl):
+            # the tensor at hand gives the value its dtype, device, sizes and strides
             known = value.type()
             if isinstance(known, TensorType) and not known.isComplete():
                 value.inferTypeFrom(thing)
@@ -178,6 +179,7 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
                     "understood by the tracer."
                 )
             return found[1]
+        # a list or dict would always have as many elements as in this run
         if isinstance(thing, list):
             if self.strict:
                 warn("Encountering a list at the output of the tracer" + CONTAINER)
