@@ -106,8 +106,8 @@ def _number(x: object) -> Any:
     return x.item() if isinstance(x, np.generic) else x
 
 
-def _wrapped(x: Scalar, beside: Any) -> Any:
-    """A number as a 0-dim tensor, with the dtype to which it and `beside` are promoted."""
+def _wrapped(x: Scalar, other: Any) -> Any:
+    """A number as a 0-dim tensor, with the dtype to which it and `other` are promoted."""
     if isinstance(x, TensorImpl):
         return x
-    return from_array(np.asarray(number(_number(x), result_type((_number(x), beside)))))
+    return from_array(np.asarray(number(_number(x), result_type((_number(x), other)))))

@@ -10,8 +10,8 @@ number of layers does.
 a method is compiled, the compiler asks the concrete type about attributes (`module_value.py`), and
 has it compile other methods when they are first called.
 
-How the real one differs: a builder collects what is here, and the C++ compiler asks a finished
-object; methods are compiled by a lazy compilation unit.
+How the real one differs: a builder collects these facts into the object that the C++ compiler asks;
+a compilation unit compiles methods lazily.
 """
 
 from __future__ import annotations

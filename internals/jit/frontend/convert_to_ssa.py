@@ -120,7 +120,7 @@ def _outputs_of_loop(node: Node, frame: Frame[Type]) -> None:
     inside = pass_variables_through_control_flow(body, frame)
     for name in inside.defined():
         before = frame.find(name)
-        if before is None:  # first assigned in the loop, so unknown after it: there may be no round
+        if before is None:  # unknown before the loop, so also after it: it may run zero times
             continue
         unified = unify_types(before, inside.table[name])
         assert unified is not None

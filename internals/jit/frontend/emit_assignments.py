@@ -1,5 +1,5 @@
-"""Assignments: names, attributes, elements, unpacking, `+=` (`emitAssignment` and what it calls in
-`ir_emitter.cpp`).
+"""Assignments to names, attributes and elements, unpacking, and `+=` (`emitAssignment` and the
+functions it calls, in `ir_emitter.cpp`).
 
 `x += v` changes a tensor or a list in place: the operators are `add_`, `mul_` and so on. For
 numbers and strings it means `x = x + v`.

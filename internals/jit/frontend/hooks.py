@@ -14,8 +14,8 @@ argument is the module, and a call of the module becomes (`ModuleValue.call`)
 The `input` of a hook must be annotated as a tuple of the types that `forward` takes, and a pre-hook
 must have a return annotation.
 
-How the real one differs: the types of `output` and of what is returned are checked against
-`forward` before any call is compiled.
+How the real one differs: it checks the types of `output` and of the result against `forward` before
+any call is compiled.
 """
 
 from __future__ import annotations

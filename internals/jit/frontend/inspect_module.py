@@ -55,7 +55,7 @@ KINDS = (
     (ParameterList, "parameter_list"),
     (ParameterDict, "parameter_dict"),
 )
-UNANNOTATED = {  # the layers whose classes have no annotations in PyTorch, and what they share
+UNANNOTATED = {  # layers whose classes have no annotations in PyTorch, and their base classes here
     "_Layer", "_Options", "Identity", "LogSigmoid", "ParameterDict", "ParameterList", "Sigmoid",
     "Softmax2d", "Softsign", "Tanh", "Tanhshrink", "Transformer",
     "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",

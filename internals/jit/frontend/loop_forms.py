@@ -103,7 +103,7 @@ def _add_carried(exit: Node, loop: Node) -> None:
     graph = exit.owningGraph()
     for out in loop.blocks()[0].outputs():
         load = out.node()
-        assert load.kind() == "prim::Load"  # before SSA: a Load here has the value here
+        assert load.kind() == "prim::Load"  # a copy of it, in front of `exit`, has the value there
         exit.addInput(graph.createClone(load, lambda v: v).insertBefore(exit).output())
 
 

@@ -167,7 +167,7 @@ class ModuleValue(SugaredValue):
             value = changed.as_value(where, c)
             if not isinstance(value.type(), NoneType):
                 given = value if isinstance(value.type(), TupleType) else c.tuple_construct([value])
-        if pre_hooks and args:  # `forward` takes what the pre-hooks have made of the arguments
+        if pre_hooks and args:  # `forward` gets the arguments as the pre-hooks have changed them
             unpacked = c.add_node("prim::TupleUnpack", [given], 0)
             types = given.type().containedTypes()
             args = [NamedValue(unpacked.addOutput().setType(t), where) for t in types]

@@ -45,16 +45,16 @@ def _convert(block: Block, scope: str, self_value: Value) -> list[Value]:
     """Replace the attributes in a block of this scope. Returns those outside of `scope`: they have
     become inputs of the block, for which the caller adds inputs to the node.
     """
-    here: dict[Value, Value] = {}  # attribute -> its value in this block
+    resolved: dict[Value, Value] = {}  # attribute -> its value in this block
     unresolved: list[Value] = []
 
     def convert_inputs(node: Node) -> None:
         for i, v in enumerate(node.inputs()):
-            if v in here:
-                node.replaceInput(i, here[v])
+            if v in resolved:
+                node.replaceInput(i, resolved[v])
             elif v.node().kind() == ATTRIBUTE:
-                here[v] = _read_attribute(block, v, scope, self_value, unresolved)
-                node.replaceInput(i, here[v])
+                resolved[v] = _read_attribute(block, v, scope, self_value, unresolved)
+                node.replaceInput(i, resolved[v])
 
     for node in block.nodes():
         if node.kind() == FORWARD:

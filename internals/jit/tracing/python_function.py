@@ -52,8 +52,8 @@ class PythonFunctions:
     def _after_call(  # type: ignore[misc]
         self: TracingState, node: Node, function: FunctionMeta, inputs: Sequence[Any], results: Any
     ) -> None:
-        """Add the outputs to the node: the results stand for these from now on, not for the values
-        that the operators of `forward` have in the graph.
+        """Add outputs to the node, which represent the results from now on, instead of the values
+        that were recorded while `forward` ran.
         """
         is_tuple = isinstance(results, tuple)
         outputs: Sequence[Any] = results if is_tuple else (results,)

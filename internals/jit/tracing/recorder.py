@@ -7,7 +7,7 @@ calls comes here first, because this one kernel is the fallback of the key for a
     1. add a node `aten::<name>`, whose inputs are the arguments in the order of the schema; for
        non-tensor arguments, constants
     2. run the operator on the keys below, with recording paused
-    3. from now on, the resulting tensors stand for the outputs of the node
+    3. from now on, the outputs of the node represent the resulting tensors
 
 `rules.py` has the operators that are recorded in another way.
 
@@ -51,7 +51,7 @@ def record(op: OperatorHandle, keys: int, *args: Any) -> Any:
     if special is not None:
         return special(state, op, keys, args)
     plain = [_plain(a) for a in args]
-    # the node is added before the operator runs, so that the nodes stand in the order of the calls
+    # added before the operator runs, so that the nodes are in the order of the calls
     node = state.graph.create(rules.recorded_name(op, state.force_outplace), num_outputs=0)
     values = [
         v
@@ -156,9 +156,7 @@ def _plain(argument: object) -> Any:
 
 
 def _add_outputs(state: TracingState, op: OperatorHandle, node: Node, result: Any) -> None:
-    """Add one output to the node for each return of the schema, and let the results stand for
-    them.
-    """
+    """Add one output to the node for each return of the schema, and let it represent the result."""
     returns = op.schema.returns
     for declared, r in zip(returns, result if len(returns) > 1 else (result,)):
         if declared.type.is_list:
@@ -173,8 +171,8 @@ def _add_outputs(state: TracingState, op: OperatorHandle, node: Node, result: An
 def set_output(
     state: TracingState, value: Value, t: TensorImpl, without_grad: bool = False
 ) -> None:
-    """Let `t` stand for `value` from now on, whose type gets its dtype, device, sizes and
-    strides.
+    """Let `value` represent `t` from now on. Its type gets the dtype, device, sizes and strides of
+    `t`, and whether it requires grad unless `without_grad`.
     """
     type = TensorType.create_from_tensor(t)
     value.setType(type.with_(requires_grad=False) if without_grad else type)

@@ -75,8 +75,8 @@ def record_function(
 
 
 def _add_input(state: TracingState, example: Any, type: Type, value: Value) -> Any:
-    """Let an example input stand for `value`. Tuples, lists and dicts are unpacked by nodes, and
-    their elements stand for the outputs of these. Returns the input to pass to the function.
+    """Let `value` represent an example input. Tuples, lists and dicts are unpacked by nodes, whose
+    outputs represent the elements. Returns the input to pass to the function.
     """
     graph = state.graph
     value.setType(type)
@@ -110,8 +110,8 @@ def _add_input(state: TracingState, example: Any, type: Type, value: Value) -> A
 def _gather_attributes(
     state: TracingState, self_value: Value, module: ScriptModule, prefix: str
 ) -> None:
-    """Add a `prim::TracedAttr` node for each attribute of a module and its submodules, and let the
-    parameters and buffers stand for them. `fixup_scopes` turns those in use into `GetAttr`s.
+    """Add a `prim::TracedAttr` node for each attribute of a module and its submodules, which
+    represents the parameter or buffer. `fixup_scopes` turns those in use into `GetAttr`s.
     """
     state.set_value(module, self_value)
     for name, attribute in module._jit_type.attributes.items():

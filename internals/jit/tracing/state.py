@@ -1,4 +1,4 @@
-"""`TracingState`: the graph being recorded, and the values in it that tensors stand for
+"""`TracingState`: the graph being recorded, and the value in it that represents each tensor
 (`torch/csrc/jit/frontend/tracer.cpp`).
 
 The main part of a trace is one dictionary, from tensors (by identity) to values of the graph. The
@@ -65,10 +65,11 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
     # From tensors to values
 
     def knows(self, thing: Any) -> bool:
+        """Whether a value of the graph represents this tensor or module."""
         return id(thing) in self._values
 
     def set_value(self, thing: object, value: Value) -> None:
-        """Let this tensor or module stand for `value` from now on. Lists, tuples and dicts of
+        """Let `value` represent this tensor or module from now on. Lists, tuples and dicts of
         tensors are unpacked by nodes.
 
         Raises RuntimeError for anything else.
@@ -114,11 +115,11 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
             self.set_value(part, output)
 
     def forget(self, thing: Any) -> None:
-        """Let a tensor no longer stand for a value: when used again, it becomes a constant."""
+        """Remove a tensor from the dictionary: when it is used again, it becomes a constant."""
         self._values.pop(id(thing), None)
 
     def value_of(self, thing: Any) -> Value:
-        """The value that a tensor, or a tuple, list or dict of them, stands for; a constant for
+        """The value that represents a tensor, or a tuple, list or dict of them; a constant for
         anything that the trace does not know.
 
         Raises RuntimeError for an unknown tensor that requires grad, for an unknown module, and for
