@@ -81,9 +81,13 @@ def setitem(self: Tensor, index: object, value: object) -> None:
 
 
 def _apply(self: Tensor, index: tuple[Any, ...]) -> tuple[Any, list[Any]]:
-    """The view that the basic parts of `index` select, and the index tensors that remain to be
-    applied to it: a list with one entry for each dimension, None where there is no tensor. A mask
-    is one entry, though it indexes as many dimensions as it has.
+    """The view that the basic parts of `index` select, and the list of index tensors that remain to
+    be applied to it: one entry for each dimension up to the last indexed one, None where there is
+    no tensor. A mask is one entry, though it indexes as many dimensions as it has:
+
+        x                       (N, C, H, W)
+        x[0, :, mask]           mask is (H, W)
+        ->  x[0], [None, mask]  the view is (C, H, W)
     """
     specified = sum(map(_dimensions, index))
     if specified > self.dim():
@@ -196,8 +200,8 @@ def _slice_for_all_sizes(t: Tensor, dim: int, item: slice) -> Any:
 
 
 def _as_tuple(index: Any) -> tuple[Any, ...]:
-    """The parts of an index. A list of less than 32 elements, with sequences, slices, tensors, None
-    or ... among them, is taken for a tuple, with a warning.
+    """The parts of an index. A list of fewer than 32 elements, with sequences, slices, tensors,
+    None or ... among them, is taken for a tuple, with a warning.
     """
     if isinstance(index, tuple):
         return index

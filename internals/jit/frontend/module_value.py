@@ -160,22 +160,24 @@ class ModuleValue(SugaredValue):
         if not (pre_hooks or hooks):
             return self.attr(where, c, "forward").call(where, c, args, kwargs, n_binders)
         owner = NamedValue(self.value, where)
-        given = c.tuple_construct([arg.get(c) for arg in args])  # hooks get the arguments as one
+        inputs = c.tuple_construct([arg.get(c) for arg in args])  # hooks get them as one tuple
         for hook in pre_hooks:
-            taken = [owner, NamedValue(given, where)]
-            changed = FunctionValue(hook).call(where, c, taken, kwargs, n_binders)
+            hook_args = [owner, NamedValue(inputs, where)]
+            changed = FunctionValue(hook).call(where, c, hook_args, kwargs, n_binders)
             value = changed.as_value(where, c)
             if not isinstance(value.type(), NoneType):
-                given = value if isinstance(value.type(), TupleType) else c.tuple_construct([value])
+                inputs = (
+                    value if isinstance(value.type(), TupleType) else c.tuple_construct([value])
+                )
         if pre_hooks and args:  # `forward` gets the arguments as the pre-hooks have changed them
-            unpacked = c.add_node("prim::TupleUnpack", [given], 0)
-            types = given.type().containedTypes()
+            unpacked = c.add_node("prim::TupleUnpack", [inputs], 0)
+            types = inputs.type().containedTypes()
             args = [NamedValue(unpacked.addOutput().setType(t), where) for t in types]
         called = self.attr(where, c, "forward").call(where, c, args, kwargs, n_binders)
         result = called.as_value(where, c)
         for hook in hooks:
-            taken = [owner, NamedValue(given, where), NamedValue(result, where)]
-            changed = FunctionValue(hook).call(where, c, taken, kwargs, n_binders)
+            hook_args = [owner, NamedValue(inputs, where), NamedValue(result, where)]
+            changed = FunctionValue(hook).call(where, c, hook_args, kwargs, n_binders)
             value = changed.as_value(where, c)
             result = result if isinstance(value.type(), NoneType) else value
         return SimpleValue(result)

@@ -226,7 +226,7 @@ def _try_match(
             if (
                 allow_conversions
                 and _takes_the_rest_as_list(schema, i)
-                and _is_no_list(args[used].get(c), formal)
+                and _is_not_a_list(args[used].get(c), formal)
             ):
                 elements = [
                     _match_argument(
@@ -365,7 +365,8 @@ def _takes_the_rest_as_list(schema: FunctionSchema, i: int) -> bool:
     )
 
 
-def _is_no_list(value: Value, formal: Any) -> bool:
+def _is_not_a_list(value: Value, formal: Any) -> bool:
+    """Whether a value is neither a list nor a tuple that can be converted to the formal list."""
     return not isinstance(value.type(), ListType) and not convertible_to_list(
         value.type(), unwrap_optional(formal.type)
     )

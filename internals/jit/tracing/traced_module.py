@@ -74,7 +74,7 @@ def traced_module(original: Module, kind: type[TracedModule] = TopLevelTracedMod
             if t is not None:
                 type.addAttribute(name, TensorType.get(), attribute_kind)
                 values[name] = t
-    # the two plain attributes that every module has, in PyTorch's order
+    # the two plain attributes that every module has
     type.addAttribute("training", BoolType.get())
     type.addAttribute("_is_full_backward_hook", OptionalType(BoolType.get()))
     values |= {"training": original.training, "_is_full_backward_hook": None}
