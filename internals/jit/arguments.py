@@ -183,12 +183,14 @@ def _int(v: int) -> int:
 
 
 def _float(v: float) -> float:
+    """A float, for an int, a float or a tensor of one element; not for a string or a complex."""
     if isinstance(v, (str, complex)) or not hasattr(v, "__float__"):
         raise _cannot(v, "float")
     return float(v)
 
 
 def _complex(v: Scalar) -> complex:
+    """A complex number, for any number or a tensor of one element."""
     if isinstance(v, str) or not (hasattr(v, "__complex__") or hasattr(v, "__float__")):
         raise _cannot(v, "complex")
     return complex(v)
@@ -201,6 +203,7 @@ def _bool(v: bool) -> bool:
 
 
 def _number(v: Any) -> Any:
+    """A number of any type; of a 0-dim tensor its element."""
     if isinstance(v, (bool, int, float, complex)):
         return v
     if isinstance(v, TensorImpl) and not v.shape:
@@ -248,6 +251,7 @@ def _tuple_converter(type: TupleType) -> Converter:
 
 
 def _object(v: ScriptModule, type: ClassType) -> Any:
+    """An object of exactly this compiled class."""
     if getattr(v, "_jit_type", None) is type:
         return v
     raise CastError(
@@ -255,8 +259,9 @@ def _object(v: ScriptModule, type: ClassType) -> Any:
     )
 
 
-def _instance(v: object, kinds: Any, type: Type) -> Any:
-    if isinstance(v, kinds):
+def _instance(v: object, classes: Any, type: Type) -> Any:
+    """`v` itself, if it is an instance of these Python classes."""
+    if isinstance(v, classes):
         return v
     raise _cannot(v, type.annotation_str)
 

@@ -70,6 +70,7 @@ def optimize(fn_or_module: object = None, example_inputs: Sequence[Any] | None =
 
 
 def _traced(what: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
+    """The trace of a function or module. The tracer is imported when it is first needed."""
     from .tracing import trace
 
     return trace(what, inputs)

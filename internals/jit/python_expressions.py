@@ -86,6 +86,7 @@ class Expressions:
     # Syntax
 
     def _constant(self, node: Node) -> str:
+        """A constant; of a function, its name."""
         type = node.output().type()
         if isinstance(type, FunctionType):
             return self.spell(type) if hasattr(type.function, "qualified_name") else node.s("name")
@@ -157,6 +158,7 @@ class Expressions:
         return self._annotated(f"[{self._list(node.inputs())}]", node.inputs(), type, type.element)
 
     def _dict_of(self, node: Node) -> str:
+        """A dict; the node's inputs are keys and values in turn: k0, v0, k1, v1, ..."""
         type, items = node.output().type(), node.inputs()
         assert isinstance(type, DictType)
         inside = ", ".join(f"{self.use(k)}: {self.use(v)}" for k, v in zip(items[::2], items[1::2]))
@@ -173,6 +175,7 @@ class Expressions:
         return "".join(f"{self.use(v)}, " for v in node.inputs()[1:])
 
     def _unwrap(self, node: Node) -> str:
+        """`torch._unwrap_optional(x)`. A None needs its type, or it could not be unwrapped to one."""
         inner = self.use(node.input())
         if node.input().type().kind() == "NoneType":
             inner = f"annotate({self.spell(OptionalType(node.output().type()))}, {inner})"

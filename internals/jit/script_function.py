@@ -166,11 +166,13 @@ class ScriptFunction:
     def save_to_buffer(
         self, _extra_files: dict[str, Any] | None = None, *, format: str = "modern"
     ) -> bytes:
+        """The bytes that `save` would write."""
         from .saving import to_buffer
 
         return to_buffer(self, _extra_files, format=format)
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a call in the order of the schema, with the module first for a method."""
         leading = args[: int(self.is_method)]
         return (*leading, *ArgumentBinder(self.schema, len(leading))(args[len(leading) :], kwargs))
 

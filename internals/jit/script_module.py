@@ -287,6 +287,7 @@ class ScriptModule(Module):
     def save_to_buffer(
         self, _extra_files: dict[str, Any] | None = None, *, format: str = "modern"
     ) -> bytes:
+        """The bytes that `save` would write."""
         from .saving import to_buffer
 
         return to_buffer(self, _extra_files, format=format)

@@ -226,6 +226,7 @@ def build_subscript(context: SourceContext, node: ast.Subscript) -> tree.Expr:
 
 
 def _index(context: SourceContext, value: tree.Expr, node: ast.expr) -> tree.Expr:
+    """One part of an index. A slice has the range of the subscripted `value`, as in PyTorch."""
     if not isinstance(node, ast.Slice):
         return build_expression(context, node)
     bounds = [
@@ -251,6 +252,7 @@ def build_tuple(context: SourceContext, node: ast.Tuple) -> tree.Expr:
 
 
 def build_dict(context: SourceContext, node: ast.Dict) -> tree.Expr:
+    """`{k: v}`. Raises NotSupportedError for `{**d}`, which has None for a key in `ast`."""
     where = context.range_of(node, 1)
     keys = [key for key in node.keys if key is not None]
     if len(keys) < len(node.keys):

@@ -139,6 +139,7 @@ def build_if(context: SourceContext, s: ast.If) -> tree.Stmt:
 
 
 def build_while(context: SourceContext, s: ast.While) -> tree.Stmt:
+    """`while test: body`. Raises NotSupportedError for an `else`."""
     where = context.range_of(s, len("while"))
     if s.orelse:
         raise NotSupportedError(where, "else branches of while loops aren't supported")
@@ -146,6 +147,7 @@ def build_while(context: SourceContext, s: ast.While) -> tree.Stmt:
 
 
 def build_for(context: SourceContext, s: ast.For) -> tree.Stmt:
+    """`for target in iter: body`. Raises NotSupportedError for an `else`."""
     where = context.range_of(s, len("for"))
     if s.orelse:
         raise NotSupportedError(where, "else branches of for loops aren't supported")
@@ -162,6 +164,7 @@ def build_with(context: SourceContext, s: ast.With) -> tree.Stmt:
 
 
 def build_with_item(context: SourceContext, item: ast.withitem) -> tree.WithItem:
+    """`target as var`. Raises NotSupportedError unless `var` is a name."""
     target = build_expression(context, item.context_expr)
     var = build_expression(context, item.optional_vars) if item.optional_vars is not None else None
     if var is not None and not isinstance(var, tree.Var):

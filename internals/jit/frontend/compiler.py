@@ -227,6 +227,7 @@ class Compiler:
         true: Callable[[], Value],
         false: Callable[[], Value],
     ) -> Value:
+        """The value of `true()` if the condition is true, else that of `false()`."""
         return emit_if_expr(self, where, condition, true, false)
 
     # Nodes.
@@ -287,6 +288,7 @@ class Compiler:
         kwargs: Sequence[NamedValue] = (),
         self_value: NamedValue | None = None,
     ) -> Value:
+        """Call the operator `symbol` with the arguments of a call in the source."""
         return emit_builtin_call(self, where, symbol, args, kwargs, self_value)
 
     def list_construct(self, element: Type, values: Sequence[Value]) -> Value:

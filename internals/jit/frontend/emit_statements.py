@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 
 def emit_statements(c: Compiler, statements: Sequence[tree.Stmt]) -> None:
+    """Emit statements in order, up to the first that leaves the block."""
     for statement in statements:
         at(statement.range)
         EMIT[type(statement)](c, statement)

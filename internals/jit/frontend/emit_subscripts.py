@@ -211,6 +211,7 @@ def _index_tuple(c: Compiler, where: SourceRange, value: Value, index: Value) ->
 
 
 def _position(where: SourceRange, t: TupleType, index: int) -> int:
+    """An index into a tuple, made non-negative. Raises RuntimeError if it is out of range."""
     n = len(t.elements)
     if not -n <= index < n:
         raise error(where, f"Tuple index out of range. Tuple is length {n} and index is {index}")
@@ -237,6 +238,7 @@ def _slice_tuple(
 
 
 def _int_constant(where: SourceRange, v: Value) -> Any:
+    """The int that a bound of a slice is, or None. Raises RuntimeError if it is not constant."""
     if isinstance(v.type(), NoneType):
         return None
     if not (is_constant(v) and isinstance(v.type(), IntType)):

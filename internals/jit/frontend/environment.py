@@ -63,6 +63,7 @@ class Environment:
         return found if found is not None or self.outer is None else self.outer.find(name)
 
     def find_here(self, name: str) -> SugaredValue | None:
+        """The meaning of a name in this frame only."""
         if name in self.values:
             return self.values[name]
         return self._load(name, self.types[name]) if name in self.types else None
@@ -130,6 +131,7 @@ class Environment:
             raise error(where, f"undefined value {name}")
 
     def outermost(self) -> Environment:
+        """The frame of the function's own block."""
         frame = self
         while frame.outer is not None:
             frame = frame.outer
@@ -138,6 +140,7 @@ class Environment:
     # Helpers.
 
     def _load(self, name: str, t: Type) -> SugaredValue:
+        """The value of a new `prim::Load` of a first-class name."""
         node = self.compiler.add_node("prim::Load").s_("name", name)
         out = node.output().setType(t)
         if meaningful(name):

@@ -181,6 +181,7 @@ class FunctionValue(SugaredValue):
         return self.call_matched(where, c, matched)
 
     def call_matched(self, where: SourceRange, c: Compiler, matched: Matched) -> SugaredValue:
+        """Emit the call, with arguments that have been converted already."""
         callee = c.function_constant(self.function)
         node = c.add_node("prim::CallFunction", [callee, *matched.inputs], 1, where)
         return SimpleValue(node.output().setType(self.function.schema.returns[0].type))

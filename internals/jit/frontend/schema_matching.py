@@ -373,6 +373,7 @@ def _is_not_a_list(value: Value, formal: Any) -> bool:
 
 
 def _element_of(formal: Argument) -> Type:
+    """The element type of a formal list, which may be optional."""
     wanted = unwrap_optional(formal.type)
     assert isinstance(wanted, ListType)
     return wanted.element

@@ -296,6 +296,7 @@ class Const(Expr):
 
     @property
     def value(self) -> int | float | complex:
+        """The number that the text stands for."""
         return (
             complex(self.text)
             if self.is_complex

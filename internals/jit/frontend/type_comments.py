@@ -145,6 +145,7 @@ def _closing(comment: str, opening: int) -> int:
 
 
 def _skip_space(comment: str, start: int) -> int:
+    """The offset of the first character from `start` on that is not a space."""
     while start < len(comment) and comment[start].isspace():
         start += 1
     return start

@@ -67,6 +67,7 @@ class Sizes:
         return self._number_as_tensor(n, node.output())
 
     def _size(self: TracingState, t: Tensor, dim: int) -> Any:  # type: ignore[misc]
+        """The size of one dimension, as a 0-dim tensor; records `aten::size`."""
         value, at = self.value_of(t), self.constant(dim)
         node = self.add(self.graph.create("aten::size", [value, at]))
         return self._number_as_tensor(t._geometry.sizes[dim], node.output())

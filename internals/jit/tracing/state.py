@@ -106,6 +106,7 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
         self._values[id(thing)] = thing, value
 
     def _unpack(self, parts: list[Any] | tuple[Any, ...], value: Value) -> None:
+        """Unpack `value`, a list or tuple, by a node whose outputs represent `parts`."""
         kind = "prim::ListUnpack" if isinstance(parts, list) else "prim::TupleUnpack"
         unpack = self.graph.insertNode(self.graph.create(kind, [value], len(parts)))
         type = value.type()

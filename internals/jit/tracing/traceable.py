@@ -87,6 +87,7 @@ def _common(values: Iterable[Any], what: str) -> Type:
 
 
 def _has_only_tensors(type: Type) -> bool:
+    """Whether a type is Tensor, or a container of such; the keys of a dict do not matter."""
     if isinstance(type, TensorType):
         return True
     if isinstance(type, (ListType, DictType)):
