@@ -257,8 +257,8 @@ def _write(target: Tensor, value: object) -> None:
 
 
 def _without_leading_ones(value: Any) -> Any:
-    """A view of `value` without the dimensions of size 1 at its start: it may have more dimensions
-    than the memory it is written to.
+    """A view of `value` without the dimensions of size 1 at its start, (1, 1, H, W) -> (H, W): it
+    may have more dimensions than the view it is written to.
     """
     sizes = value.shape
     first = next((d for d, n in enumerate(sizes) if n != 1), len(sizes))

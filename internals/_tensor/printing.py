@@ -240,8 +240,8 @@ def _vector(a: Array, indent: int, summarize: bool, form: ComplexFormat | Format
 
 
 def _summary(a: Array) -> Any:
-    """The elements that a summary shows, as a smaller array: at most 2 * edgeitems of each
-    dimension.
+    """The elements that a summary shows, as a smaller array: (R, C) becomes at most
+    (2 * edgeitems, 2 * edgeitems).
     """
     edge = PRINT_OPTS.edgeitems
     if a.ndim == 0:

@@ -175,7 +175,7 @@ class Expressions:
         return "".join(f"{self.use(v)}, " for v in node.inputs()[1:])
 
     def _unwrap(self, node: Node) -> str:
-        """`torch._unwrap_optional(x)`. A None needs its type, or it could not be unwrapped to one."""
+        """`torch._unwrap_optional(x)`. For a None, the type it is unwrapped to is written, too."""
         inner = self.use(node.input())
         if node.input().type().kind() == "NoneType":
             inner = f"annotate({self.spell(OptionalType(node.output().type()))}, {inner})"

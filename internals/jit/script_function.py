@@ -172,7 +172,7 @@ class ScriptFunction:
         return to_buffer(self, _extra_files, format=format)
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """The arguments of a call in the order of the schema, with the module first for a method."""
+        """The arguments of a call in the order of the schema; for a method, the module first."""
         leading = args[: int(self.is_method)]
         return (*leading, *ArgumentBinder(self.schema, len(leading))(args[len(leading) :], kwargs))
 

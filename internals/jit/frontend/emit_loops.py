@@ -83,11 +83,11 @@ def emit_loop(
     body, test = node.addBlock(), node.addBlock()
     if condition is None:  # a `for`: its condition is always True
         with c.graph.insert_point_guard(node):
-            go_on = c.constant(True, where)
+            condition_value = c.constant(True, where)
     else:
         with c.frame(test):
-            go_on = emit_bool(c, condition.range, c.emit(condition))
-    test.registerOutput(go_on)
+            condition_value = emit_bool(c, condition.range, c.emit(condition))
+    test.registerOutput(condition_value)
     node.addInput(count)
     counter = body.addInput().setType(IntType.get())
     with c.in_loop("loop"), c.frame(body):

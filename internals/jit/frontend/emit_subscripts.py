@@ -141,12 +141,13 @@ def _index_value(c: Compiler, where: SourceRange, expr: tree.Expr) -> Value | No
 
 
 def _dimensions_after(c: Compiler, where: SourceRange, index: Value | None, reverse: bool) -> int:
-    """The number of dimensions by which the neighbour of one part of an index is further along.
+    """The distance from the dimension that one part of an index applies to, to that of its
+    neighbour on the right, or, with `reverse`, on the left.
 
-    The parts are applied from left to right. So those to the left of a part have been applied
-    already, and count as the dimensions they leave: an int 0, None 1. Those to its right, which
-    matter after a `...` (`reverse`), have not, and count as the dimensions they take: an int 1,
-    None 0.
+    The parts are applied from left to right. When a part is applied, those to its left have been
+    applied already, so they count as the dimensions they leave: an int 0, None 1. Those to its
+    right, which matter for parts after a `...` (`reverse`), have not been applied yet, so they
+    count as the dimensions they take: an int 1, None 0.
     """
     if index is None:
         return 1

@@ -158,10 +158,12 @@ class ExitTransformer:
         if exit.exited is self.false or exit.exited is self.throws:
             return Exit(self.false, [])
         # the next condition: `False if exited else condition`
-        go_on = self.graph.create("prim::If", [exit.exited], 0).insertBefore(body.returnNode())
-        go_on.addBlock().registerOutput(self.false)
-        go_on.addBlock().registerOutput(body.outputs()[0])
-        body.replaceOutput(0, go_on.addOutput().setType(BoolType.get()))
+        next_condition = self.graph.create("prim::If", [exit.exited], 0).insertBefore(
+            body.returnNode()
+        )
+        next_condition.addBlock().registerOutput(self.false)
+        next_condition.addBlock().registerOutput(body.outputs()[0])
+        body.replaceOutput(0, next_condition.addOutput().setType(BoolType.get()))
         node.addInput(self.false)
         body.addInput().setType(BoolType.get())
         body.registerOutput(exit.exited)

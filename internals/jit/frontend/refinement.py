@@ -158,16 +158,16 @@ def emit_short_circuit(c: Compiler, expr: tree.BinOp) -> Condition:
     def constant() -> Value:
         return c.constant(is_or, expr.range)
 
-    def go_on() -> Value:
+    def rhs_value() -> Value:
         rhs_conditions.append(emit_condition(c, expr.rhs))
         return rhs_conditions[0].value
 
     if is_or:
-        value = c.emit_if_expr(expr.range, lhs, constant, go_on)
+        value = c.emit_if_expr(expr.range, lhs, constant, rhs_value)
         rhs = rhs_conditions[0]
         refinements = lhs.refinements.either(rhs.refinements)
     else:
-        value = c.emit_if_expr(expr.range, lhs, go_on, constant)
+        value = c.emit_if_expr(expr.range, lhs, rhs_value, constant)
         rhs = rhs_conditions[0]
         refinements = lhs.refinements.both(rhs.refinements)
     static: bool | None = None
