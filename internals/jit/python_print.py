@@ -214,7 +214,7 @@ class PythonPrinter:
             self.assign([counter], [condition])
             self.line(f"while {self.use(counter)}:")
         self.level += 1
-        # the body's outputs are the next condition, which a `for` does not have, and the carried
+        # the body's outputs are the next condition, which a `for` omits, and the carried values
         targets = carried if is_for else body.inputs()
         self.block(body, has_more=bool(targets))
         self.assign(targets, body.outputs()[int(is_for) :])
@@ -265,7 +265,7 @@ class PythonPrinter:
         inlined itself, also the operands before it in its own user, and so on.
         """
         while True:
-            was_here = user in self.split_at
+            was_here = user in self.split_at  # then its own users have been handled already
             for i in range(offset, self.split_at.get(user, -1), -1):
                 node = user.input(i).node()
                 if node in self.inlined and not is_constant(node):

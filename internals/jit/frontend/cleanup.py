@@ -107,7 +107,7 @@ def _place(node: Node, offset: int) -> tuple[int, ...]:
     node and the position of the node in that block, after a leading 0.
     """
     path: list[int] = [offset]
-    at: Node | None = node
+    at: Node | None = node  # from the inside out: the node, the node around its block, ...
     while at is not None:
         block = at.owningBlock()
         position = _position(block, at)

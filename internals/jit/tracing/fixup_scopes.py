@@ -61,6 +61,7 @@ def fixup_scopes(graph: Graph, module: ScriptModule | None = None) -> None:
 
 
 def _clean_up(graph: Graph) -> None:
+    """Remove the tuples that are unpacked right away, and dead nodes."""
     lower_simple_tuples(graph)
     dce(graph)
 
@@ -74,6 +75,7 @@ class _Dominance:
         self.lifted: dict[Value, Value] = {}  # value -> the output of the node around its block
 
     def run(self, block: Block) -> None:
+        """Correct all nodes of `block`, in order, and then its outputs."""
         for n in (*block.nodes(), block.return_node()):
             self.node(n, block)
 
