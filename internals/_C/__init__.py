@@ -1,7 +1,7 @@
-"""What PyTorch's own tests ask its C++ side about key sets
+"""The dispatch key sets of tensors and of the thread, which PyTorch's own tests ask for
 (`torch/csrc/utils/python_dispatch.cpp`).
 
-How the real one differs: `torch._C` is the whole C++ side.
+How the real one differs: `torch._C` contains everything that is written in C++.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def _dispatch_keys(tensor: Tensor) -> DispatchKeySet:
 
 
 def _dispatch_tls_local_include_set() -> DispatchKeySet:
-    """What this thread adds to the key set of every call."""
+    """The keys that this thread adds to the key set of every call."""
     return DispatchKeySet(tls.included)
 
 
 def _dispatch_tls_local_exclude_set() -> DispatchKeySet:
-    """What this thread takes from it."""
+    """The keys that this thread removes from the key set of every call."""
     return DispatchKeySet(tls.excluded)

@@ -1,12 +1,18 @@
-"""`Tensor`: what users hold (`torch/_tensor.py`, `torch/csrc/autograd/python_variable.cpp`).
+"""`Tensor`: the class that users work with (`torch/_tensor.py`,
+`torch/csrc/autograd/python_variable.cpp`).
 
-The class is put together from floors: `TensorImpl` (storage, offset, geometry), the generated
-methods (one per line of `native_functions`), the casts by name, and what is written here by hand
-because it is about Python rather than about tensors: conversion to numbers, printing, indexing
-syntax, exchange with numpy, copying and pickling; and, in `_tensor_devices.py`, about devices.
+It is composed of several classes:
 
-How the real one differs: `torch.Tensor` is a Python class over the C type `torch._C.TensorBase`,
-which wraps a C++ tensor.
+    TensorImpl       storage, offset and geometry (`internals/core/tensor_impl.py`)
+    TensorMethods    the generated methods, one for each line of `native_functions`
+    Conversions      casts by name: `float()`, `int()`
+    Operators, Differentiable, OnDevice, PythonLoops     the other files of this package
+
+The class itself has the methods that are about Python rather than about tensors: conversion to
+numbers, printing, indexing syntax, exchange with numpy, copying and pickling.
+
+How the real one differs: `torch.Tensor` is a Python class derived from the C type
+`torch._C.TensorBase`, which wraps a C++ tensor.
 """
 
 from __future__ import annotations
@@ -63,16 +69,16 @@ _ITERATING = (
 
 
 class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Conversions):
-    """A multi-dimensional array of one dtype. Make one with `internals.tensor(...)`, `zeros`,
+    """A multi-dimensional array of one dtype. Create one with `internals.tensor(...)`, `zeros`,
     `from_numpy`, ...
 
-    Called itself it is the legacy constructor: `Tensor(2, 3)` is uninitialised memory of that
-    shape, `Tensor([2, 3])` holds the numbers 2. and 3.
+    A call of the class is the legacy constructor: `Tensor(2, 3)` is uninitialised memory of that
+    shape, `Tensor([2, 3])` has the elements 2. and 3.
     """
 
     __module__ = "internals"
-    __slots__ = ("__dict__",)  # users hang attributes on tensors
-    __array_priority__ = 1000  # ndarray + tensor is the tensor's business
+    __slots__ = ("__dict__",)  # users may set attributes on tensors
+    __array_priority__ = 1000  # numpy leaves `ndarray + tensor` to the tensor
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if hot.off:
@@ -90,9 +96,10 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         return format(self.item(), spec)
 
     def __getattr__(self, name: str) -> Any:
-        """What is asked for in vain: a method that PyTorch has and we don't is called so; a
-        property has its own words.
+        """Raises AttributeError; for a method that PyTorch has and this library does not, its text
+        says so.
         """
+        # Python also comes here when a property raises AttributeError: ask again, for that error
         if hasattr(type(self), name):
             return object.__getattribute__(self, name)
         raise missing_attribute(f"{type(self).__name__!r} object", name, place="Tensor")
@@ -134,13 +141,14 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         raise TypeError("Tensor does not support deleting items")
 
     def nonzero(self, *, as_tuple: bool = False) -> Any:
+        """See `internals.nonzero`."""
         return nonzero(self, as_tuple=as_tuple)
 
     def lu(self, pivot: bool = True, get_infos: bool = False) -> Any:
         """See `internals.lu`."""
         return lu(self, pivot, get_infos)
 
-    lstsq, symeig, eig, solve = lstsq, symeig, eig, solve  # removed: they say so
+    lstsq, symeig, eig, solve = lstsq, symeig, eig, solve  # removed: each raises an error
 
     def unique(
         self,
@@ -159,9 +167,7 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         return unique_consecutive(self, return_inverse, return_counts, dim)
 
     def is_nonzero(self) -> bool:
-        """The truth value of a single element. Raises RuntimeError when there is not exactly
-        one.
-        """
+        """The truth value of the only element. Raises RuntimeError if there is not exactly one."""
         if hot.off:
             warn_if_tracing("Converting a tensor to a Python boolean")
         return ops.is_nonzero(self)
@@ -169,9 +175,7 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
     __bool__ = is_nonzero
 
     def item(self) -> Any:
-        """The only element as a Python number. Raises RuntimeError when there is not exactly
-        one.
-        """
+        """The only element as a Python number. Raises RuntimeError if there is not exactly one."""
         if hot.off:
             warn_if_tracing("Converting a tensor to a Python number")
         return ops.item(self)
@@ -195,7 +199,9 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         return int(ops.item(self))
 
     def _number(self) -> Any:
-        """The only element, as a number that no gradient will come back from."""
+        """The only element, as a number. Warns if gradients would be lost: autograd does not record
+        Python numbers.
+        """
         value = self._only()
         if self.requires_grad and is_grad_enabled():
             warnings.warn(
@@ -207,6 +213,7 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         return value
 
     def _only(self) -> Any:
+        """The only element, as a number. Raises ValueError if there is not exactly one."""
         if self.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return ops.item(self)
@@ -215,8 +222,8 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         """Nested lists of Python numbers; a number for a 0-d tensor."""
         if hot.off:
             warn_if_tracing("Converting a tensor to a Python list")
-        here = self if self.device.type != "cuda" else self.detach().cpu()
-        return array(here).tolist()
+        on_host = self if self.device.type != "cuda" else self.detach().cpu()
+        return array(on_host).tolist()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return reduce(self)
@@ -227,8 +234,8 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
     # numpy
 
     def numpy(self, *, force: bool = False) -> Any:
-        """The numpy array on the same memory; see
-        `internals.construction.tensor_numpy.to_numpy`.
+        """The numpy array that shares the tensor's memory; with `force`, that of the detached
+        tensor, copied to the CPU if needed. See `internals.construction.tensor_numpy.to_numpy`.
         """
         if hot.off:
             warn_if_tracing("Converting a tensor to a NumPy array")
@@ -245,24 +252,27 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         return a.copy() if copy else a
 
     def __array_wrap__(self, array: Array, context: Any = None, return_scalar: bool = False) -> Any:
-        """What numpy's functions make of their result: a tensor again. PyTorch was there before its
-        bool dtype was: uint8.
+        """Called by numpy's functions to turn their result into a tensor again. A bool result
+        becomes uint8, as in PyTorch, where this is older than the dtype bool.
         """
         return from_numpy(np.asarray(array.astype("uint8") if array.dtype == bool else array))
 
     def storage(self) -> TypedStorage:
-        """The storage, seen as elements of the tensor's dtype."""
+        """The storage, as a sequence of elements of the tensor's dtype."""
         return TypedStorage(self._storage, self.dtype)
 
     _typed_storage = storage
 
     def storage_type(self) -> type:
+        """The legacy storage class for the tensor's dtype, such as `FloatStorage`."""
         return legacy.storage_class(self.dtype)
 
-    # Moving and making more
+    # Copying, converting, and new tensors like this one
 
     def copy_(self, other: Scalar | Tensor, non_blocking: bool = False) -> Any:
-        """Write the elements of a tensor, or a number, into this one; it is broadcast and cast."""
+        """Write the elements of `other`, a tensor or a number, into this tensor. They are broadcast
+        to its shape, and cast to its dtype.
+        """
         if isinstance(other, (int, float, complex)):
             other = ops.scalar_tensor(other, of_number(other), None, self.device, None)
         elif not isinstance(other, TensorImpl):
@@ -275,8 +285,8 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         """`to(dtype)`, `to(device, dtype)`, `to(other)`, with `non_blocking=`, `copy=`,
         `memory_format=`.
 
-        The tensor itself when it is what was asked for already and `copy` is False. Raises
-        TypeError for other arguments.
+        Returns the tensor itself if nothing has to be changed and `copy` is False. Raises TypeError
+        for other arguments.
         """
         where, kind, non_blocking, copy, memory_format = _parse_to(args, kwargs)
         if where is None and kind is not None:
@@ -297,7 +307,7 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         device: DeviceLike | None = None,
         requires_grad: bool = False,
     ) -> Any:
-        """`tensor(data)` with this tensor's dtype and device unless others are given."""
+        """`tensor(data)`, with this tensor's dtype and device unless others are given."""
         if isinstance(data, TensorImpl):
             warn_copy_construct("tensor.new_tensor")
         t = copy_of(
@@ -312,7 +322,7 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
         """The legacy constructor for this tensor's dtype."""
         return legacy.construct(self.dtype, args, kwargs, self.device)
 
-    # Small questions
+    # Views and properties
 
     T = property(lambda self: ops.numpy_T(self), doc="The dimensions in reverse order.")
     mT = property(lambda self: ops.mT(self), doc="The last two dimensions transposed.")
@@ -343,10 +353,11 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
     layout = property(lambda self: formats.strided)
 
     def is_same_size(self, other: TensorImpl) -> bool:
+        """Whether both have the same shape."""
         return self.shape == other.shape
 
     def is_set_to(self, tensor: TensorImpl) -> bool:
-        """Whether both look at the same elements of the same storage in the same way."""
+        """Whether both have the same storage, offset, shape and strides."""
         return (
             self._storage is tensor._storage
             and self._offset == tensor._offset
@@ -356,8 +367,8 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
 
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, bool, Any]:
-    """The arguments of `to` in the order of `to.dtype_layout`; which overload is meant shows in the
-    first argument.
+    """The arguments of `to`: (device, dtype, non_blocking, copy, memory_format). The type of the
+    first one decides which overload is meant.
     """
     given = dict(kwargs)
     first = args[0] if args else given.get("tensor")
@@ -369,6 +380,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
         names = ("dtype", "non_blocking", "copy")
     else:
         names = ("device", "dtype", "non_blocking", "copy")
+    # not too many, and none both by position and by keyword
     fits = len(args) <= len(names) and not set(names[: len(args)]) & set(given)
     given.update(zip(names, args))
     other = given.pop("tensor", None)
@@ -406,7 +418,9 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
 
 
 def _real_part(number: float, kind: str) -> Any:
-    """A number that is not complex. Raises RuntimeError for one with an imaginary part."""
+    """A number, of a complex one the real part. Raises RuntimeError if its imaginary part is not
+    0.
+    """
     if not isinstance(number, complex):
         return number
     if number.imag:

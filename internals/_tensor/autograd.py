@@ -1,10 +1,10 @@
-"""What autograd adds to `Tensor` (`torch/_tensor.py`, `torch/csrc/autograd/python_variable.cpp`).
+"""The methods of `Tensor` for autograd: `backward`, `grad`, `grad_fn`, hooks (`torch/_tensor.py`,
+`torch/csrc/autograd/python_variable.cpp`).
 
-Until PyTorch 0.4 these were the methods of another class, `Variable`, which held a tensor; the talk
-tells of their merging.
+Until PyTorch 0.4, these were methods of another class, `Variable`, which wrapped a tensor.
 
-How the real one differs: `_backward_hooks`, named tensors and `__torch_function__` are woven into
-the same methods.
+How the real one differs: the same methods also handle `_backward_hooks`, named tensors and
+`__torch_function__`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 class Differentiable(TensorImpl):
-    """The part of `Tensor` that knows its history."""
+    """The part of `Tensor` for autograd. A tensor that has never required a gradient has no
+    `_autograd_meta`: it is None.
+    """
 
     __slots__ = ()
 
@@ -36,11 +38,11 @@ class Differentiable(TensorImpl):
         create_graph: bool = False,
         inputs: Any = None,
     ) -> None:
-        """Compute the gradient of this tensor with respect to the leaves of its graph and add it to
-        their `.grad`.
+        """Compute the gradient of this tensor with respect to the leaves of its graph, and add it
+        to their `.grad`.
 
-        `gradient`, of this tensor's shape, weights its elements; it may be left out for a single
-        number. See `internals.autograd.backward`.
+        `gradient`, of this tensor's shape, weights its elements; it may be omitted if there is only
+        one element. See `internals.autograd.backward`.
         """
         from internals.autograd.api import backward
 
@@ -48,8 +50,8 @@ class Differentiable(TensorImpl):
 
     @property
     def grad(self) -> Any:
-        """The gradient accumulated by `backward`; None before. A tensor that is no leaf and does
-        not retain it warns.
+        """The gradient accumulated by `backward`, or None. Warns for a non-leaf tensor, which gets
+        none unless it retains it (`retain_grad`).
         """
         meta = self._autograd_meta
         if meta is None:
@@ -70,7 +72,7 @@ class Differentiable(TensorImpl):
 
     @property
     def grad_fn(self) -> Any:
-        """The node of the graph this tensor came from; None for a leaf."""
+        """The node of the autograd graph that computed this tensor; None for a leaf."""
         if self._autograd_meta is None:
             return None
         from internals.autograd.history import grad_fn
@@ -84,21 +86,24 @@ class Differentiable(TensorImpl):
 
     @property
     def output_nr(self) -> int:
-        """Which output of its `grad_fn` the tensor is."""
+        """The index of this tensor among the outputs of its `grad_fn`; 0 for a leaf."""
         return self._autograd_meta.edge[1] if self.grad_fn is not None else 0  # type: ignore[union-attr,index]
 
     @property
     def retains_grad(self) -> bool:
+        """Whether this non-leaf tensor keeps its gradient (`retain_grad`)."""
         return self._autograd_meta is not None and self._autograd_meta.retains_grad
 
     def retain_grad(self) -> None:
-        """Keep `.grad` for this tensor although it is no leaf."""
+        """Keep the gradient of this non-leaf tensor in `.grad`. Raises RuntimeError if it does not
+        require a gradient; does nothing for a leaf.
+        """
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         node, meta = self.grad_fn, autograd_meta(self)
         if node is None or meta.retains_grad:
             return
-        ref = weakref.ref(self)
+        ref = weakref.ref(self)  # the node must not keep its own output alive
 
         def store(grad: Tensor) -> None:
             t = ref()
@@ -110,8 +115,8 @@ class Differentiable(TensorImpl):
         meta.retains_grad = True
 
     def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
-        """`hook(grad)` runs when the gradient of this tensor is known; a tensor it returns takes
-        its place.
+        """Call `hook(grad)` when the gradient of this tensor has been computed. If it returns a
+        tensor, that replaces the gradient. Returns a handle to remove the hook.
         """
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
@@ -122,7 +127,9 @@ class Differentiable(TensorImpl):
         return handle
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], None]) -> RemovableHandle:
-        """`hook(tensor)` runs after a gradient was added to `.grad` of this leaf."""
+        """Call `hook(tensor)` whenever a gradient has been added to `.grad` of this leaf. Raises
+        RuntimeError for a non-leaf tensor.
+        """
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self.grad_fn is not None:
@@ -135,7 +142,9 @@ class Differentiable(TensorImpl):
         return handle
 
     def _leaf_extras(self) -> Any:
-        """The hooks of a leaf, shared by all its `AccumulateGrad`s."""
+        """The hooks of a leaf, which all its `AccumulateGrad` nodes share: a node lives only as
+        long as a graph uses it, the hooks as long as the tensor.
+        """
         from internals.autograd.history import grad_accumulator
 
         meta = autograd_meta(self)
@@ -145,13 +154,16 @@ class Differentiable(TensorImpl):
 
     @property
     def data(self) -> Any:
-        """The same memory without history; writing to it goes unnoticed by the version counter of
-        this tensor.
+        """A tensor on the same memory, without history. Writes to it do not change the version
+        counter of this tensor, so autograd does not notice them.
         """
         return make(self._storage, self._geometry.without_grad, self._offset)
 
     @data.setter
     def data(self, value: Any) -> None:
+        """Let this tensor be on the memory of `value`, with its geometry. The history, and whether
+        it requires a gradient, are kept.
+        """
         if not isinstance(value, TensorImpl):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if self.requires_grad and value.dtype.category not in (FLOATING, COMPLEX):
@@ -161,7 +173,7 @@ class Differentiable(TensorImpl):
             )
         g, meta = value._geometry.without_grad, self._autograd_meta
         if meta is not None and (g.dtype is not self.dtype or g.device is not self.device):
-            meta.accumulator = None  # it would expect gradients of the old kind
+            meta.accumulator = None  # it expects gradients of the old dtype and device
         self._storage, self._offset, self._array = value._storage, value._offset, None
         self._geometry = requiring_grad(g) if self.requires_grad else g
         if meta is not None and meta.accumulator is not None:
@@ -178,7 +190,9 @@ _NOT_A_LEAF = (
 
 
 def _check_grad(t: Any, grad: Tensor) -> None:
-    """Raises when `grad` cannot be the gradient of `t`."""
+    """Raises TypeError or RuntimeError unless `grad` is a tensor with the dtype, device and shape
+    of `t`, and not `t` itself.
+    """
     if not isinstance(grad, TensorImpl):
         raise TypeError(
             "assigned grad expected to be a Tensor or None but got grad of type "

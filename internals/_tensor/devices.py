@@ -1,8 +1,8 @@
-"""Where a tensor is, and how it gets elsewhere: the methods about devices (`torch/_tensor.py`,
-`python_variable_methods.cpp`).
+"""The methods of `Tensor` about devices: where it is, copying it to another device, and lending its
+memory to other libraries (`torch/_tensor.py`, `python_variable_methods.cpp`).
 
-How the real one differs: `is_shared` asks whether other processes see the memory, and
-`share_memory_` moves it to where they do; here memory belongs to one process.
+How the real one differs: `is_shared` checks whether other processes can see the memory, and
+`share_memory_` moves it to where they can; here memory belongs to one process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class OnDevice:
-    """Part of `Tensor`."""
+    """The part of `Tensor` for devices."""
 
     __slots__ = ()
 
@@ -38,7 +38,7 @@ class OnDevice:
         return -1 if self.device.index is None else self.device.index
 
     def cpu(self: Any, memory_format: memory_format | None = None) -> Any:
-        """The tensor in CPU memory; itself if it is there already."""
+        """A copy of the tensor in CPU memory; the tensor itself if it is there already."""
         return self.to(CPU, memory_format=memory_format)
 
     def cuda(
@@ -47,11 +47,11 @@ class OnDevice:
         non_blocking: bool = False,
         memory_format: memory_format | None = None,
     ) -> Any:
-        """The tensor on a GPU, the current one unless `device` says another; itself if it is there
-        already.
+        """A copy of the tensor on a GPU: `device`, or the current one. The tensor itself if it is
+        there already.
 
-        With `non_blocking` the copy from pinned memory is only queued. Raises AssertionError where
-        there is no CUDA.
+        With `non_blocking`, a copy from pinned memory is only queued. Raises RuntimeError for
+        another kind of device, and AssertionError without CUDA.
         """
         where = Device("cuda" if device is None else device)
         if where.type != "cuda":
@@ -63,8 +63,8 @@ class OnDevice:
     def type(
         self: Any, dtype: tensortype | dtype | str | None = None, non_blocking: bool = False
     ) -> Any:
-        """The legacy name of the tensor's type, or the tensor as another type (a dtype, a name or a
-        class like `LongTensor`).
+        """Without argument, the legacy name of the tensor's type (`internals.FloatTensor`); with
+        one, the tensor converted to a dtype or a legacy type (a name or a class like `LongTensor`).
         """
         if dtype is None:
             return type_name(self.dtype, self.device.type)
@@ -80,12 +80,12 @@ class OnDevice:
         )
 
     def is_shared(self: Any) -> bool:
-        """Whether other processes may see the memory: only that of a GPU is said to be shared."""
+        """Whether other processes may see the memory. Always True for a GPU, as in PyTorch."""
         return self.is_cuda
 
     def share_memory_(self: Any) -> Any:
-        """Nothing to do on the device. Raises NotImplementedError on the CPU: memory belongs to one
-        process here.
+        """Return the tensor itself if it is on a GPU. Raises NotImplementedError on the CPU: memory
+        belongs to one process here.
         """
         if self.is_cuda:
             return self
@@ -95,11 +95,12 @@ class OnDevice:
 
     @property
     def __cuda_array_interface__(self: Any) -> dict[str, Any]:
-        """How numba, CuPy and others find the elements on the GPU (version 2; `data` is the
-        address, and whether to keep off).
+        """A description of the memory for numba, CuPy and others (version 2 of the protocol):
+        `strides` in bytes, or None if contiguous; `data` is the address, and whether it is
+        read-only.
 
-        Raises AttributeError for other tensors, RuntimeError for those that require a gradient,
-        BufferError for a simulated GPU.
+        Raises AttributeError for a tensor that is not on a GPU, RuntimeError for one that requires
+        a gradient, BufferError for a simulated GPU.
         """
         if not self.is_cuda:
             raise AttributeError(
@@ -130,12 +131,12 @@ class OnDevice:
         dl_device: Any = None,
         copy: bool | None = None,
     ) -> Any:
-        """A capsule with this tensor's memory, for `np.from_dlpack` and its kind; see
+        """A capsule with this tensor's memory, for `np.from_dlpack` and the like; see
         `internals.construction.dlpack`.
 
-        `stream`: the CUDA stream on which the receiver will use it, which is made to wait for the
-        current one; -1 for no waiting. Raises BufferError for a tensor that requires a gradient, on
-        `meta`, or on a simulated GPU.
+        `stream` is the CUDA stream on which the receiver will use the memory; it is made to wait
+        for the current stream, unless it is -1. Raises BufferError for a tensor that requires a
+        gradient, that is on `meta`, or on a simulated GPU.
         """
         from internals.construction import dlpack
 
@@ -150,6 +151,7 @@ class OnDevice:
         elif stream not in (None, -1):
             raise AssertionError("stream should be None on cpu.")
         t = self
+        # memory on another device is a copy, and the only other device to copy to is the CPU
         if dl_device is not None and tuple(dl_device) != tuple(self.__dlpack_device__()):
             if copy is False or dl_device[0] != dlpack.DLDeviceType.kDLCPU:
                 raise BufferError(
@@ -162,13 +164,16 @@ class OnDevice:
         return dlpack.to_dlpack(t, versioned, t is not self)
 
     def __dlpack_device__(self: Any) -> tuple[dlpack.DLDeviceType, int]:
+        """The device of the memory, as DLPack's (type, index)."""
         from internals.construction import dlpack
 
         return dlpack.dlpack_device(self)
 
 
 def refuse_simulated(t: TensorImpl, protocol: str) -> None:
-    """Raises BufferError for memory that only this package's simulator can address."""
+    """Raises BufferError for a tensor on a simulated GPU, whose memory other libraries cannot
+    read.
+    """
     if is_simulated(t.device):
         raise BufferError(
             corrected(

@@ -1,17 +1,17 @@
-"""What `x[...]` and `x[...] = value` mean (`torch/csrc/autograd/python_variable_indexing.cpp`,
+"""Indexing: `x[...]` and `x[...] = value` (`torch/csrc/autograd/python_variable_indexing.cpp`,
 `ATen/TensorIndexing.h`).
 
-An index expression is taken apart from left to right. Integers become `select`, slices `slice`,
-None and booleans `unsqueeze`: each takes a view of the view before, so basic indexing copies
-nothing. Index tensors (and lists, and numpy arrays) are laid aside with the dimension they stand
-at; if there are any, one `index` (reading) or `index_put_` (writing) does the rest.
+The parts of an index are applied from left to right. Integers become `select`, slices `slice`, None
+and booleans `unsqueeze`. Each of these is a view of the view before, so basic indexing copies
+nothing. Index tensors (and lists, and numpy arrays) are deferred, each with its dimension; if there
+are any, a single `index` (reading) or `index_put_` (writing) applies them at the end.
 
     x[0, :, None, [2, 1]]  =  index(unsqueeze(select(x, 0, 0), 1), [None, None, tensor([2, 1])])
 
-Under a trace slices are taken as they are written, and numbers are written as constant tensors, so
-that the trace fits tensors of other sizes.
+Under a trace, slices are recorded as they are written, and assigned numbers as constant tensors, so
+that the trace also fits tensors of other sizes.
 
-How the real one differs: it also looks for `__torch_function__` and asks symbolic integers.
+How the real one differs: it also handles `__torch_function__` and symbolic integers.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
 
 _INTEGERS = (int, np.integer)
-_END = (1 << 63) - 1
+_END = (1 << 63) - 1  # the end of a slice that has none: the largest int64
 
 
 def getitem(self: Tensor, index: Any) -> Any:
     """`x[index]`: a view, unless the index contains tensors, lists or arrays. Raises IndexError,
-    ValueError, TypeError.
+    ValueError or TypeError.
     """
+    # the common kinds first, without a tuple and a loop; each returns a new tensor, never x itself
     kind = index.__class__
     if kind is int:
         return _select(self, 0, index, 0)
@@ -58,10 +59,10 @@ def getitem(self: Tensor, index: Any) -> Any:
 
 
 def setitem(self: Tensor, index: object, value: object) -> None:
-    """`x[index] = value`: write a tensor, or a number, broadcast to where `x[index]` looks."""
+    """`x[index] = value`: write a tensor, or a number, broadcast to the shape of `x[index]`."""
     if not isinstance(value, TensorImpl):
         _check_number(self, value)
-    if index is False:
+    if index is False:  # selects nothing
         return
     if index.__class__ is int:
         return _write(_select(self, 0, index, 0), value)
@@ -80,21 +81,27 @@ def setitem(self: Tensor, index: object, value: object) -> None:
 
 
 def _apply(self: Tensor, index: tuple[Any, ...]) -> tuple[Any, list[Any]]:
-    """The view that the basic parts of `index` make, and the index tensors by dimension (None where
-    there is none).
+    """The view that the basic parts of `index` select, and the list of index tensors that remain to
+    be applied to it: one entry for each dimension up to the last indexed one, None where there is
+    no tensor. A mask is one entry, though it indexes as many dimensions as it has:
+
+        x                       (N, C, H, W)
+        x[0, :, mask]           mask is (H, W)
+        ->  x[0], [None, mask]  the view is (C, H, W)
     """
     specified = sum(map(_dimensions, index))
     if specified > self.dim():
         raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
-    # `masked`: dimensions beyond the first that masks have used up
+    # `dim`: the dimension of `result` that the next part applies to. `masked`: how many dimensions
+    # masks have indexed beyond their first, so the list of tensors is shorter by that.
     result, dim, masked = self, 0, 0
     tensors: list[Any] = []
-    for place, item in enumerate(index):
+    for position, item in enumerate(index):
         if item.__class__ is slice:
             result = _slice(result, dim, item)
             dim += 1
             continue
-        if item is Ellipsis:
+        if item is Ellipsis:  # skip the dimensions that no part applies to
             dim += self.dim() - specified
             continue
         if item is None:
@@ -102,21 +109,23 @@ def _apply(self: Tensor, index: tuple[Any, ...]) -> tuple[Any, list[Any]]:
             dim += 1
             continue
         if item is not True and item is not False and isinstance(item, _INTEGERS):
-            result = _select(result, dim, item, place)
+            result = _select(result, dim, item, position)
             continue
         if not isinstance(item, (bool, TensorImpl)):
             if not _is_sequence(item):
-                result = _select(result, dim, _as_integer(item), place)
+                result = _select(result, dim, _as_integer(item), position)
                 continue
             item = _index_tensor(item)
+        # a 0-dim tensor counts as the number it contains
         if isinstance(item, TensorImpl) and not item.shape and item.dtype.category <= INTEGRAL:
             if item.dtype not in (bool_, uint8):
-                result = _select(result, dim, as_int(item), place)
+                result = _select(result, dim, as_int(item), position)
                 continue
             item = bool(ops.item(item))
-        if isinstance(item, bool):  # a new dimension, kept or emptied
+        if isinstance(item, bool):  # a new dimension, of size 1 for True and 0 for False
             result = ops.unsqueeze(result, dim)
             item = from_array(np.zeros(int(item), np.int64))
+        # pad with None up to the entry for `dim`
         tensors += [None] * (dim - masked - len(tensors)) + [item]
         used = max(item.dim(), 1) if item.dtype in (bool_, uint8) else 1
         dim, masked = dim + used, masked + used - 1
@@ -124,8 +133,8 @@ def _apply(self: Tensor, index: tuple[Any, ...]) -> tuple[Any, list[Any]]:
 
 
 def _dimensions(item: Any) -> int:
-    """How many dimensions of the tensor a part of the index uses up (PyTorch counts 1 for a mask
-    that is no tensor yet).
+    """The number of dimensions of the tensor that a part of the index applies to. As in PyTorch, a
+    mask that is not a tensor yet (a nested list) counts as 1.
     """
     if item is None or item is Ellipsis or item is True or item is False:
         return 0
@@ -134,15 +143,18 @@ def _dimensions(item: Any) -> int:
     return 1
 
 
-def _select(t: Tensor, dim: int, index: Any, place: int) -> Any:
+def _select(t: Tensor, dim: int, index: Any, position: int) -> Any:
+    """`t.select(dim, index)`, with the errors of indexing: `position` is that of the integer in the
+    index.
+    """
     try:
         return ops.select_int(t, dim, index if index.__class__ in (int, TracedInt) else int(index))
     except IndexError:
-        raise _select_error(t, dim, index, place) from None
+        raise _select_error(t, dim, index, position) from None
 
 
-def _select_error(t: Tensor, dim: int, index: int, place: int) -> Exception:
-    """What to say when `select` failed: it does not know about index expressions."""
+def _select_error(t: Tensor, dim: int, index: int, position: int) -> Exception:
+    """The error for a failed `select`, whose own error does not mention the index."""
     if not t.dim():
         return IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` "
@@ -151,12 +163,14 @@ def _select_error(t: Tensor, dim: int, index: int, place: int) -> Exception:
     if not -(1 << 63) <= index < 1 << 63:
         return ValueError("Overflow when unpacking long long")
     return IndexError(
-        f"index {index} is out of bounds for dimension {place} with size {t.size(dim)}"
+        f"index {index} is out of bounds for dimension {position} with size {t.size(dim)}"
     )
 
 
 def _slice(t: Tensor, dim: int, item: slice) -> Any:
-    """`t` itself when the slice takes everything."""
+    """The slice `item` of dimension `dim`; `t` itself if it selects everything. Raises IndexError
+    for a 0-dim tensor, ValueError for a step below 1.
+    """
     sizes = t._geometry.sizes
     if not sizes:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
@@ -166,14 +180,15 @@ def _slice(t: Tensor, dim: int, item: slice) -> Any:
     start, stop, step = item.indices(n)
     if step < 0:
         raise ValueError("step must be greater than zero")
-    if not item.start and stop == n and step == 1:  # -n is not seen to begin at 0
+    # everything; a start of -n is not recognised, and gives a view
+    if not item.start and stop == n and step == 1:
         return t
     return ops.slice_Tensor(t, dim, start, stop, step)
 
 
 def _slice_for_all_sizes(t: Tensor, dim: int, item: slice) -> Any:
-    """A slice under a trace: it is recorded as it was written, and even if it takes everything from
-    this tensor.
+    """A slice under a trace. It is recorded with the bounds that were written, and even if it
+    selects everything of this tensor: other tensors may be longer.
     """
     bounds = [
         default if b is None else as_int(b) if isinstance(b, TensorImpl) else operator.index(b)
@@ -185,8 +200,8 @@ def _slice_for_all_sizes(t: Tensor, dim: int, item: slice) -> Any:
 
 
 def _as_tuple(index: Any) -> tuple[Any, ...]:
-    """The parts of an index. A short list that holds sequences, slices, None or ... is read as a
-    tuple, with a warning.
+    """The parts of an index. A list of fewer than 32 elements, with sequences, slices, tensors,
+    None or ... among them, is taken for a tuple, with a warning.
     """
     if isinstance(index, tuple):
         return index
@@ -209,8 +224,8 @@ def _as_tuple(index: Any) -> tuple[Any, ...]:
 
 
 def _index_tensor(data: Any) -> Any:
-    """A list, range or numpy array as an index tensor: bool and uint8 stay what they are, all else
-    becomes int64.
+    """A list, range or numpy array as an index tensor: bool and uint8 are kept, other dtypes become
+    int64.
     """
     if not isinstance(data, np.ndarray):
         data = _plain(data)
@@ -242,6 +257,9 @@ def _write(target: Tensor, value: object) -> None:
 
 
 def _without_leading_ones(value: Any) -> Any:
+    """A view of `value` without the dimensions of size 1 at its start, (1, 1, H, W) -> (H, W): it
+    may have more dimensions than the view it is written to.
+    """
     sizes = value.shape
     first = next((d for d, n in enumerate(sizes) if n != 1), len(sizes))
     return (
@@ -250,8 +268,8 @@ def _without_leading_ones(value: Any) -> Any:
 
 
 def _check_number(self: Tensor, value: object) -> None:
-    """Raises TypeError for what is neither a tensor nor a number, ValueError for an integer of more
-    than 64 bits.
+    """Raises TypeError for a value that is neither a tensor nor a number, and ValueError for an
+    integer of more than 64 bits.
     """
     if not isinstance(value, (int, float, complex, np.integer)):
         raise TypeError(
@@ -263,6 +281,7 @@ def _check_number(self: Tensor, value: object) -> None:
 
 
 def _as_integer(item: Any) -> int:
+    """A part of an index as an int. Raises IndexError for objects that are not integers."""
     try:
         if not isinstance(item, (np.generic, float, complex)):
             return operator.index(item)
@@ -275,7 +294,7 @@ def _as_integer(item: Any) -> int:
 
 
 def _is_sequence(item: object) -> bool:
-    """What C's PySequence_Check says: it can be read by position."""
+    """Whether `item` can be indexed by position (PySequence_Check of Python's C API)."""
     return hasattr(item.__class__, "__getitem__") and not isinstance(item, (dict, np.generic))
 
 
@@ -291,7 +310,9 @@ def _plain(data: Any) -> Any:
 
 
 def _check_regular(data: Any, dim: int = 0) -> None:
-    """Raises ValueError when the lists at one level have different lengths."""
+    """Raises ValueError if nested lists at one level have different lengths, TypeError if some are
+    not lists, and RuntimeError for None. `dim` is the level.
+    """
     if isinstance(data, list) and data and isinstance(data[0], list):
         for row in data:
             if not isinstance(row, list):
@@ -308,10 +329,12 @@ def _check_regular(data: Any, dim: int = 0) -> None:
 
 
 def _innermost(a: Any) -> Any:
+    """The first element of a numpy array, as a Python object."""
     value = a.flat[0]
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _type_name(value: object) -> str:
+    """The name of the value's class for error messages: `float`, `numpy.float64`."""
     kind = value.__class__
     return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else str(kind.__name__)

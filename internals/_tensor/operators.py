@@ -1,11 +1,11 @@
-"""Python operators whose tensor stands on the right: `2 - t`, `2 / t`, `2 ** t`, `5 // t`, `1 << t`
+"""Python operators with the tensor on the right: `2 - t`, `2 / t`, `2 ** t`, `5 // t`, `1 << t`
 (`torch/_tensor.py`).
 
-Those that do not care about the order (`2 + t`, `2 * t`, `2 & t`) are generated with the methods.
+Python calls `t.__rsub__(2)` for `2 - t`, because int does not know tensors. Commutative operators
+(`2 + t`, `2 * t`, `2 & t`) are generated with the methods.
 
-How the real one differs: PyTorch passes the number on as a 0-d tensor with a flag that says "this
-was a number"; here the number becomes a 0-d tensor of the dtype that the operation will have, where
-an operator wants a tensor.
+How the real one differs: it passes the number on as a 0-dim tensor with a flag for "was a number".
+Here it becomes a 0-dim tensor only for operators that need one, with the dtype of the result.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _OPERANDS = (TensorImpl, int, float, complex, np.number, np.bool_)
 
 
 class Operators:
-    """Mixed into `Tensor` ahead of the generated methods."""
+    """A base class of `Tensor`, before the generated methods, some of which it overrides. A method
+    returns NotImplemented for an operand that is not a number or tensor.
+    """
 
     __slots__ = ()
 
@@ -85,7 +87,7 @@ class Operators:
             )
         return ops.bitwise_not(self)
 
-    # which a script calls with the arguments of the operator, so it has no type
+    # Any: in a script, `x.stft` is the operator, which has other arguments
     stft: Any = functional_signal.stft
 
     def norm(
@@ -100,11 +102,12 @@ class Operators:
 
 
 def _number(x: object) -> Any:
+    """A number of numpy as a Python number; others as they are."""
     return x.item() if isinstance(x, np.generic) else x
 
 
-def _wrapped(x: Scalar, beside: Any) -> Any:
-    """A number as a 0-d tensor of the dtype that it and `beside` have in common."""
+def _wrapped(x: Scalar, other: Any) -> Any:
+    """A number as a 0-dim tensor, with the dtype to which it and `other` are promoted."""
     if isinstance(x, TensorImpl):
         return x
-    return from_array(np.asarray(number(_number(x), result_type((_number(x), beside)))))
+    return from_array(np.asarray(number(_number(x), result_type((_number(x), other)))))

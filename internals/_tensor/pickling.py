@@ -1,11 +1,11 @@
 """Copying and pickling tensors (`torch/_utils.py`, `Tensor.__reduce_ex__`, `Tensor.__deepcopy__`).
 
-A tensor is pickled as its storage and the geometry to look at it with; the storage as its bytes.
-Pickle remembers objects it has seen, so views that share a storage share one again when they are
-read back, and so do the tensors of one `deepcopy`.
+A tensor is pickled as its storage with offset, sizes and strides, and a storage as its bytes.
+Pickle writes an object only once, so views that share a storage share one again after reading; the
+same holds for the tensors of one `deepcopy`.
 
-How the real one differs: `torch.save` writes storages to files of their own inside a zip archive,
-and references to them into the pickle.
+How the real one differs: `torch.save` writes each storage to a file of its own in a zip archive,
+and references to these into the pickle.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ if TYPE_CHECKING:
 
 
 def reduce(t: TensorImpl) -> Any:
-    """What pickle stores of a tensor: how to rebuild it, and from what."""
+    """The result of `__reduce_ex__` for pickle: the function that rebuilds the tensor, its
+    arguments, and the attributes set by the user. Raises RuntimeError for a non-leaf tensor, whose
+    autograd graph cannot be pickled.
+    """
     if getattr(t, "grad_fn", None) is not None:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) can be pickled; detach() "
             "the tensor first."
         )
-    how = (t._storage, t._offset, tuple(t.shape), t.stride(), t.dtype, t.requires_grad)
-    # attributes the user hung on it
-    return rebuild_tensor, how, getattr(t, "__dict__", None) or None
+    arguments = (t._storage, t._offset, tuple(t.shape), t.stride(), t.dtype, t.requires_grad)
+    return rebuild_tensor, arguments, getattr(t, "__dict__", None) or None
 
 
 def rebuild_tensor(
@@ -45,13 +47,14 @@ def rebuild_tensor(
     kind: dtype,
     requires_grad: bool,
 ) -> Any:
+    """A tensor on `storage`. The geometry is checked: a pickle may contain anything."""
     t = newly_made(make_checked(storage, geometry(sizes, strides, kind, storage.device), offset))
     return t.requires_grad_() if requires_grad else t
 
 
 def deepcopy(t: Tensor, memo: dict[int, Any]) -> Any:
-    """A copy on a copy of the storage; other tensors on the same storage find that copy in
-    `memo`.
+    """A copy of a tensor, on a copy of its whole storage. `memo` keeps that for other tensors on
+    the same storage. Raises RuntimeError for a non-leaf tensor.
     """
     if id(t) in memo:
         return memo[id(t)]
@@ -74,12 +77,13 @@ def deepcopy(t: Tensor, memo: dict[int, Any]) -> Any:
 
 
 def copy_storage(storage: Storage) -> Storage:
-    """A storage of our own with the same bytes."""
+    """A new storage with the same bytes, on the same device."""
     fresh = Storage.allocate(storage.nbytes(), storage.device)
     return fresh if storage.device is META else fresh.copy_(storage)
 
 
 def storage_from_bytes(content: bytes, nbytes: int, device: device) -> Storage:
+    """A new storage of `nbytes` bytes with this content; one on `meta` has none."""
     fresh = Storage.allocate(nbytes, device)
     return fresh.copy_(bytes_of(content)) if content else fresh
 

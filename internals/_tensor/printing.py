@@ -1,13 +1,13 @@
-"""How a tensor prints (`torch/_tensor_str.py`).
+"""Printing tensors: `repr(t)` (`torch/_tensor_str.py`).
 
-One `Format` is chosen for all elements: whole numbers with a bare point (`1.`), fixed or scientific
-notation with `precision` digits, everything padded to one width. Tensors of more than `threshold`
-elements show `edgeitems` at each end of every dimension, and the format looks at what is shown
-only. Nested brackets follow the dimensions; what the numbers cannot tell (dtype, size, device,
-requires_grad) stands behind them.
+All elements of a tensor are printed with one `Format`: whole numbers with a point at the end
+(`1.`), others in fixed or scientific notation with `precision` digits, all padded to one width. Of
+a tensor with more than `threshold` elements, only `edgeitems` at each end of a dimension are shown,
+and the format depends only on these. There is one level of brackets for each dimension, and after
+them comes what the numbers do not show: dtype, size, device, requires_grad.
 
-How the real one differs: it also prints sparse, quantized and nested tensors, and reads elements
-through tensor operations; here they are read through the numpy array.
+How the real one differs: it also prints sparse, quantized and nested tensors, and reads the
+elements with tensor operations; here they are read from the numpy array.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class PrintOptions:
-    """What `set_printoptions` sets."""
+    """The options of `set_printoptions`, with their default values."""
 
     precision: int = 4
     threshold: float = 1000
@@ -53,12 +53,15 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Change how tensors print. What is None stays, except `sci_mode`: None lets every tensor
-    choose.
+    """Change how tensors are printed. An option that is None is not changed, except for `sci_mode`,
+    where None means that each tensor decides.
 
-    `precision` digits; `threshold` elements from which on a tensor is summarised; `edgeitems` shown
-    at each end of a dimension then; `linewidth` in characters; `profile` "default", "short" or
-    "full" sets all four.
+    precision: digits after the point.
+    threshold: a tensor with more elements is summarised.
+    edgeitems: elements shown at each end of a dimension in a summary.
+    linewidth: in characters.
+    profile: "default", "short" or "full", which set all four.
+    sci_mode: scientific notation always (True) or never (False).
     """
     given = {
         "precision": precision,
@@ -82,7 +85,7 @@ def get_printoptions() -> dict[str, Any]:
 
 @contextmanager
 def printoptions(**options: Any) -> Iterator[None]:
-    """`set_printoptions` for the length of a block."""
+    """A context manager: `set_printoptions` within a `with` block."""
     outer = get_printoptions()
     set_printoptions(**options)
     try:
@@ -92,12 +95,12 @@ def printoptions(**options: Any) -> Iterator[None]:
 
 
 def tensor_repr(t: TensorImpl, name: str = "tensor") -> str:
-    """What `repr(t)` returns; `name` is what stands before the parenthesis.
+    """The text of `repr(t)`; `name` is the part before the parenthesis.
 
-    The elements of a tensor on a GPU are copied to the host first; if the GPU is a simulated one, a
-    comment says so.
+    The elements of a tensor on a GPU are copied to the host first. For a simulated GPU, a comment
+    is appended.
     """
-    indent = len(name) + 1
+    indent = len(name) + 1  # of the second and later lines, below the first bracket
     if t.device.type == "meta":
         contents = "..."
     elif t.numel():
@@ -111,8 +114,11 @@ def tensor_repr(t: TensorImpl, name: str = "tensor") -> str:
 
 
 def suffixes(t: TensorImpl) -> list[str]:
-    """What is told after the elements, because they do not show it."""
+    """The texts after the elements, such as "dtype=torch.float64", for facts that the elements do
+    not show.
+    """
     default = dt.get_default_dtype()
+    # dtypes that the elements show: `1.`, `1.+0.j`, `1`, `True`
     shown = (
         default,
         default.to_complex() if default is dt.float64 else dt.complex64,
@@ -126,7 +132,7 @@ def suffixes(t: TensorImpl) -> list[str]:
         parts += [f"size={tuple(t.shape)}"] if t.dim() != 1 else []
     elif not PRINT_OPTS.edgeitems:
         parts.append(f"size={tuple(t.shape)}")
-    # Where no element is seen, nothing tells that they are integers.
+    # without elements, integers and bools cannot be recognised either
     implied = t.dtype is default if t.device.type == "meta" or t.numel() == 0 else t.dtype in shown
     parts += [] if implied else [f"dtype={t.dtype!r}"]
     try:
@@ -142,7 +148,7 @@ def suffixes(t: TensorImpl) -> list[str]:
 
 
 def elements(a: Array, indent: int) -> str:
-    """The elements of a numpy array in nested brackets, the lines after the first indented by
+    """The elements of a numpy array in nested brackets. All lines but the first are indented by
     `indent`.
     """
     summarize = a.size > PRINT_OPTS.threshold
@@ -153,8 +159,8 @@ def elements(a: Array, indent: int) -> str:
 
 
 class Format:
-    """How to print each of `values`, decided by looking at all of them. `width` is that of the
-    widest.
+    """The format of real numbers, which depends on all `values`. `width` is that of the widest
+    one.
     """
 
     def __init__(self, values: Array) -> None:
@@ -163,6 +169,7 @@ class Format:
         if not self.is_floating:
             self.width = max([1, *(len(str(v)) for v in values.reshape(-1).tolist())])
             return
+        # 0, inf and nan do not decide; float64, so that the quotient of float16 numbers fits
         finite = values[np.isfinite(values) & (values != 0)].astype(np.float64)
         if not finite.size:
             return
@@ -177,6 +184,7 @@ class Format:
         return self._text(value).rjust(self.width)
 
     def _text(self, value: Any) -> str:
+        """One number, not padded."""
         if not self.is_floating:
             return str(value)
         if self.sci_mode:
@@ -187,7 +195,7 @@ class Format:
 
 
 class ComplexFormat:
-    """A format for the real parts and one for the imaginary parts."""
+    """The format of complex numbers: one for the real parts and one for the imaginary parts."""
 
     def __init__(self, values: Array) -> None:
         self.real, self.imag = Format(values.real), Format(values.imag)
@@ -199,6 +207,9 @@ class ComplexFormat:
 
 
 def _nested(a: Array, indent: int, summarize: bool, form: ComplexFormat | Format) -> str:
+    """The elements in as many levels of brackets as `a` has dimensions. Between the parts of an
+    n-dimensional array, there are n - 1 line breaks.
+    """
     if a.ndim == 0:
         return form(a.item())
     if a.ndim == 1:
@@ -214,6 +225,7 @@ def _nested(a: Array, indent: int, summarize: bool, form: ComplexFormat | Format
 
 
 def _vector(a: Array, indent: int, summarize: bool, form: ComplexFormat | Format) -> str:
+    """The elements of a 1-dimensional array in brackets, on as many lines as needed."""
     edge = PRINT_OPTS.edgeitems
     if summarize and not edge:
         texts = ["..."]
@@ -221,13 +233,16 @@ def _vector(a: Array, indent: int, summarize: bool, form: ComplexFormat | Format
         texts = [*map(form, a[:edge].tolist()), " ...", *map(form, a[-edge:].tolist())]
     else:
         texts = [form(v) for v in a.tolist()]
+    # each element is followed by a comma and a space
     per_line = max(1, math.floor((PRINT_OPTS.linewidth - indent) / (form.width + 2)))
     lines = [", ".join(texts[i : i + per_line]) for i in range(0, len(texts), per_line)]
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
 def _summary(a: Array) -> Any:
-    """The elements that a summary shows."""
+    """The elements that a summary shows, as a smaller array: (R, C) becomes at most
+    (2 * edgeitems, 2 * edgeitems).
+    """
     edge = PRINT_OPTS.edgeitems
     if a.ndim == 0:
         return a
@@ -239,8 +254,8 @@ def _summary(a: Array) -> Any:
 
 
 def _join(text: str, parts: list[str], indent: int) -> str:
-    """Append the suffixes, each on the same line if it still fits."""
-    width = len(text) - text.rfind("\n") + 1
+    """Append the suffixes, each on the same line if it fits, and the closing parenthesis."""
+    width = len(text) - text.rfind("\n") + 1  # of the last line
     for part in parts:
         if width + len(part) + 2 > PRINT_OPTS.linewidth:
             text += ",\n" + " " * indent + part

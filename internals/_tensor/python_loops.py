@@ -1,11 +1,9 @@
-"""A Python function for every element: `apply_`, `map_`, `map2_`
+"""`apply_`, `map_` and `map2_`: calling a Python function for every element
 (`torch/csrc/utils/tensor_apply.cpp`).
 
-These are as slow as they look, and exist on the CPU only. Whatever the function gives back is
-converted as an element of the tensor; autograd never hears of it, so a tensor that requires a
-gradient is refused.
-
-How the real one differs: not at all.
+They are slow, and only for tensors on the CPU. The result of the function is converted to the dtype
+of the tensor. Autograd cannot record such a function, so a tensor that requires a gradient is an
+error.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PythonLoops:
-    """The three methods of `Tensor`."""
+    """The part of `Tensor` with these three methods."""
 
     __slots__ = ()
 
@@ -38,20 +36,25 @@ class PythonLoops:
         return _loop(self, (), callable, "apply_")
 
     def map_(self: Any, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Any:
-        """Replace every element by `callable(element, other)`, with the other tensor's, broadcast,
-        beside it.
+        """Replace every element by `callable(element, other)`, where `other` is the element at the
+        same position of `tensor`, which is broadcast.
 
-        Raises TypeError for another type of tensor, RuntimeError for one that requires a gradient
-        or does not broadcast.
+        Raises TypeError for a tensor of another type, RuntimeError for one that requires a gradient
+        or cannot be broadcast.
         """
         return _loop(self, (tensor,), callable, "map_")
 
     def map2_(self: Any, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Any:
-        """Replace every element by `callable(element, one, other)`; errors as for `map_`."""
+        """Replace every element by `callable(element, x_element, y_element)`; errors as for
+        `map_`.
+        """
         return _loop(self, (x, y), callable, "map2_")
 
 
 def _loop(self: Tensor, others: tuple[Any, ...], function: Callable[..., Any], name: str) -> Any:
+    """Replace every element of `self` by the result of `function`, which is called with it and the
+    elements of `others`. `name` is the method, for errors. Returns `self`.
+    """
     argument_names = ("other",) if len(others) == 1 else ("x", "y")
     for i, t in enumerate(others):
         if not isinstance(t, TensorImpl):
@@ -71,21 +74,19 @@ def _loop(self: Tensor, others: tuple[Any, ...], function: Callable[..., Any], n
         if t.type() != self.type():
             wanted, given = (x.type().replace("internals.", "torch.") for x in (self, t))
             raise TypeError(f"{name}: expected {wanted} for '{argument}' (got {given})")
-    # the function may give a tensor other memory
+    # the function may give a tensor other memory: keep the memory of these arrays until the end
     held = [t._storage.lend() for t in (self, *others)]
     columns = [array(t.expand(self.shape).detach()) for t in others]
     elements = array(self)
-    for place in np.ndindex(*self.shape):
-        value = function(elements[place].item(), *(c[place].item() for c in columns))
-        elements[place] = checked(_number(value, self.dtype), self.dtype)
+    for index in np.ndindex(*self.shape):
+        value = function(elements[index].item(), *(c[index].item() for c in columns))
+        elements[index] = checked(_number(value, self.dtype), self.dtype)
     del held
     return self
 
 
 def _number(value: Any, kind: dtype) -> Any:
-    """What the function gave back as a Python number. Raises Python's TypeError for what is
-    none.
-    """
+    """The result of the function as a Python number. Raises TypeError if it is not a number."""
     if isinstance(value, (int, float, complex)):
         return value
     return operator.index(value) if kind.category <= INTEGRAL else math.ldexp(value, 0)

@@ -1,31 +1,31 @@
 """The just-in-time compiler: from Python functions and modules to graphs that can be read, changed,
 saved and run (`torch/jit`).
 
-Two front ends, `trace` (record what runs) and `script` (compile the source), lead to one
-intermediate representation.
+Two front ends, `trace` (record the operators of a run) and `script` (compile the source), lead to
+one intermediate representation (IR), the graph.
 
     ir/          graphs, and their text
-    operators/   what the nodes of a graph call
+    operators/   the operators that the nodes of a graph call
     tracing/     front end one: a dispatch key that records
     frontend/    front end two: source → syntax tree → typed tree → graph
-    passes/      from graph to better graph
-    runtime/     from graph to instructions or Python code, and running them
-    fuser/       from a group of pointwise operations to one loop in machine code; `optimize`
+    passes/      from a graph to an optimised graph
+    runtime/     from a graph to instructions or Python code, and running them
+    fuser/       from a group of pointwise operations to one loop in machine code
 
-    script_function.py, script_module.py, script_methods.py   what users hold: compiled functions
-                                                              and modules
-    schema.py, schema_parser.py, type_variables.py            what an operator or function takes and
-                                                              gives
+    script_function.py, script_module.py, script_methods.py   compiled functions and modules
+    script_object.py                                          objects of compiled classes
+    schema.py, schema_parser.py, type_variables.py            the arguments and results of an
+                                                              operator or function
     arguments.py, names.py                                    from Python's arguments to the
                                                               graph's; qualified names
     freezing.py, optimizing.py                `freeze`: a module and its weights as one graph;
                                               `optimize`
     python_print.py, python_expressions.py, python_inlining.py   a graph as readable source: `.code`
-    saving.py                                                 `save` and `load`, the door to
+    saving.py                                                 `save` and `load`, which call
                                                               `internals.serialization`
 
-How the real one differs: it is C++ from the tree views down; here every step is Python that can be
-opened.
+How the real one differs: everything after the syntax tree is C++; here every step is Python that
+you can open.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ from ._script import script
 from .script_function import ScriptFunction, ScriptMethod
 from .script_module import RecursiveScriptModule, ScriptModule
 
-# What is imported when first asked for, and from where.
+# Names that are imported when first asked for, and the modules they are in: `import internals` need
+# not load the whole compiler.
 _LATER = {
     **dict.fromkeys(("ignore", "unused", "export"), "frontend.modifiers"),
     **dict.fromkeys(("trace", "trace_module", "is_tracing", "script_if_tracing"), "tracing"),

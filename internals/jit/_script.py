@@ -1,11 +1,10 @@
-"""`jit.script`: from what the user has, a function or a module, to its compiled form
-(`torch/jit/_script.py: script`).
+"""`jit.script`: compiling a function or a module (`torch/jit/_script.py: script`).
 
-One thread compiles at a time: what a function calls is compiled with it, and a function that is met
-while it is being compiled calls itself.
+One thread compiles at a time. This is because the functions that a function calls are compiled with
+it, and a function that is found to be in progress already is taken for recursive.
 
-How the real one differs: it also compiles classes, lists and dicts of modules, and guesses types
-from example inputs where MonkeyType is installed.
+How the real one differs: it also compiles classes, lists and dicts of modules, and infers types
+from example inputs if MonkeyType is installed.
 """
 
 from __future__ import annotations
@@ -34,15 +33,16 @@ def script(
     _rcb: Any = None,
     example_inputs: Any = None,
 ) -> Any:
-    """Compile a function or an `nn.Module`. What is compiled already is returned as it is.
+    """Compile a function or an `nn.Module`, to a `ScriptFunction` or a `RecursiveScriptModule`. One
+    that is compiled already is returned as it is.
 
-    Returns a `ScriptFunction` or a `RecursiveScriptModule`. With the environment variable
-    PYTORCH_JIT=0 nothing is compiled. `optimize` is deprecated and has no effect; `example_inputs`
-    are not looked at: write annotations.
+    With the environment variable PYTORCH_JIT=0, nothing is compiled, and `obj` is returned.
+    `optimize` is deprecated and has no effect; `example_inputs` are ignored: annotate the
+    parameters instead.
 
-    Raises RuntimeError, or one of the errors of `jit.frontend`, with the place in the source, for
-    what is not TorchScript; TypeError for what is neither a function nor a module; OSError where
-    there is no source.
+    Raises RuntimeError, or one of the errors of `jit.frontend`, with the line in question, for code
+    that is not TorchScript; TypeError for an object that is neither a function nor a module;
+    OSError if there is no source.
     """
     if not enabled:
         return obj
@@ -64,6 +64,7 @@ def script(
 
 
 def _script(obj: object) -> Any:
+    """The compiled form of `obj`. The front end is imported here, when it is first needed."""
     from .frontend import script_function
     from .frontend.builtin_table import find_builtin
 

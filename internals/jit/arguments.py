@@ -1,12 +1,12 @@
 """From a Python call to the arguments of a compiled function
 (`torch/csrc/jit/python/pybind_utils.h: createStackForSchema`).
 
-A compiled function is typed, Python is not: every argument is checked against the schema, and lists
-and dicts are copied, so that a script never writes to a list of its caller.
-`ArgumentBinder(schema)(args, kwargs)` gives the values in schema order.
+A compiled function has types, Python does not: every argument is checked against the schema, and
+lists and dicts are copied, so that a script never changes a list of its caller.
+`ArgumentBinder(schema)(args, kwargs)` returns the values in the order of the schema.
 
-How the real one differs: values become C++ `IValue`s here, which is where the copies come from; the
-last line of its error text names a C++ type.
+How the real one differs: the values become C++ `IValue`s, which is why lists are copied; the last
+line of its error text names a C++ type.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ Converter = Callable[[Any], Any]
 
 
 class CastError(Exception):
-    """A value is not of the type asked for; the text says why."""
+    """A value does not have the expected type; the text says why."""
 
 
 class ArgumentBinder:
-    """Callable on `(args, kwargs)`. Raises RuntimeError, in PyTorch's words, when they don't fit
-    the schema.
+    """Binds the arguments of a call, `binder(args, kwargs)`, to a schema. Raises RuntimeError, with
+    PyTorch's words, if they do not fit.
 
-    `leading` values, a method's module, are taken as they are.
+    The first `leading` arguments of the schema, the module of a method, are not part of it.
     """
 
     def __init__(self, schema: FunctionSchema, leading: int = 0) -> None:
@@ -66,12 +66,14 @@ class ArgumentBinder:
         )
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        # the common case, without a loop over the converters
         if self.only_tensors and not kwargs and len(args) == len(self.arguments):
             if all(isinstance(a, TensorImpl) for a in args):
                 return args
         return tuple(self._bind(args, kwargs))
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The converted values in the order of the schema, with default values where needed."""
         name, arguments = self.schema.name, self.arguments
         if len(args) + len(kwargs) > len(arguments):
             raise RuntimeError(
@@ -86,7 +88,7 @@ class ArgumentBinder:
                 f"{len(args) + self.leading} was/were given.  Declaration: {self.schema}"
             )
         values = [self._convert(i, v) for i, v in enumerate(args)]
-        given = set(kwargs)
+        given = set(kwargs)  # keywords that have not been used yet
         for i, argument in enumerate(arguments):
             if i < len(args):
                 if argument.name in given:
@@ -113,6 +115,7 @@ class ArgumentBinder:
         return values
 
     def _convert(self, i: int, value: object) -> Any:
+        """The value for argument `i`. Raises RuntimeError, with the details, if it does not fit."""
         try:
             return self.converters[i](value)
         except CastError as error:
@@ -135,7 +138,9 @@ class ArgumentBinder:
 
 
 def converter(type: Type) -> Converter:
-    """What checks, and converts, a Python value for an argument of this type. Raises CastError."""
+    """A function that checks a Python value for an argument of this type and returns it, converted
+    where needed; it raises CastError if the value does not fit.
+    """
     if isinstance(type, OptionalType):
         inner = converter(type.element)
         return lambda v: None if v is None else inner(v)
@@ -152,7 +157,7 @@ def converter(type: Type) -> Converter:
     for kind, convert in _SIMPLE.items():
         if isinstance(type, kind):
             return convert
-    return lambda v: v
+    return lambda v: v  # any other type, such as Any, is not checked
 
 
 def _tensor(v: Tensor) -> Any:
@@ -162,6 +167,9 @@ def _tensor(v: Tensor) -> Any:
 
 
 def _int(v: int) -> int:
+    """An int, for an int, a bool, a dtype or another enumeration, or an object with `__index__`,
+    such as a tensor of one integer.
+    """
     if isinstance(v, int):
         return int(v)
     if (code := enum_code(v)) is not None:
@@ -175,12 +183,14 @@ def _int(v: int) -> int:
 
 
 def _float(v: float) -> float:
+    """A float, for an int, a float or a tensor of one element; not for a string or a complex."""
     if isinstance(v, (str, complex)) or not hasattr(v, "__float__"):
         raise _cannot(v, "float")
     return float(v)
 
 
 def _complex(v: Scalar) -> complex:
+    """A complex number, for any number or a tensor of one element."""
     if isinstance(v, str) or not (hasattr(v, "__complex__") or hasattr(v, "__float__")):
         raise _cannot(v, "complex")
     return complex(v)
@@ -193,6 +203,7 @@ def _bool(v: bool) -> bool:
 
 
 def _number(v: Any) -> Any:
+    """A number of any type; of a 0-dim tensor its element."""
     if isinstance(v, (bool, int, float, complex)):
         return v
     if isinstance(v, TensorImpl) and not v.shape:
@@ -224,6 +235,7 @@ _SIMPLE: dict[type[Type], Converter] = {
 
 
 def _tuple_converter(type: TupleType) -> Converter:
+    """The converter for a tuple, element by element. A named tuple keeps its class."""
     parts = [converter(e) for e in type.elements]
 
     def convert(v: Any) -> Any:
@@ -239,6 +251,7 @@ def _tuple_converter(type: TupleType) -> Converter:
 
 
 def _object(v: ScriptModule, type: ClassType) -> Any:
+    """An object of exactly this compiled class."""
     if getattr(v, "_jit_type", None) is type:
         return v
     raise CastError(
@@ -246,8 +259,9 @@ def _object(v: ScriptModule, type: ClassType) -> Any:
     )
 
 
-def _instance(v: object, kinds: Any, type: Type) -> Any:
-    if isinstance(v, kinds):
+def _instance(v: object, classes: Any, type: Type) -> Any:
+    """`v` itself, if it is an instance of these Python classes."""
+    if isinstance(v, classes):
         return v
     raise _cannot(v, type.annotation_str)
 
@@ -257,5 +271,7 @@ def _cannot(v: Any, wanted: str) -> CastError:
 
 
 def _fresh(default: object) -> Any:
-    """A default that the function may write to."""
+    """A default value for one call. A list or dict is copied, because the function may change
+    it.
+    """
     return default.copy() if isinstance(default, (list, dict)) else default

@@ -3,20 +3,21 @@
 
     frozen = jit.freeze(jit.script(model.eval()))
 
-A module's graph reads parameters and attributes when it runs, because they may be others by then.
-Who only wants to compute with a trained model can promise that they won't. Then every read is a
-constant, and what follows from constants can be computed now: branches on `self.training` go, batch
-norm is folded into the convolution before it (`passes/fold_conv_bn.py`), dropout disappears.
+A module's graph reads parameters and attributes whenever it runs, because they may have changed. By
+freezing a trained model, you promise that they will not change. Then every read becomes a constant,
+and whatever depends on constants only can be computed once: branches on `self.training` disappear,
+dropout is removed, and batch norm is folded into the convolution before it
+(`passes/fold_conv_bn.py`).
 
-1. The methods kept (`forward`, and those of `preserved_attrs`) are inlined.
-2. An attribute stays an attribute if it is named in `preserved_attrs`, if a kept method sets it or
-   may write to it, or if it shares memory with one that is written to. Everything else that can be
-   a constant becomes one.
-3. The new module has only the attributes that are left, and only the submodules that hold them.
+1. The methods that are kept (`forward`, and those in `preserved_attrs`) are inlined.
+2. An attribute stays if it is named in `preserved_attrs`, if a kept method sets it or may write to
+   its memory, or if it shares memory with one that is written to. Every other attribute whose value
+   can be a constant becomes one.
+3. The new module has only the attributes that stay, and only the submodules that contain them.
 
-The new module shares the tensors that stay attributes with the old one, as in PyTorch.
+The new module shares the tensors of these attributes with the old one, as in PyTorch.
 
-How the real one differs: its analysis knows the objects behind attributes and interfaces of
+How the real one differs: its alias analysis knows the objects behind attributes and interfaces of
 submodules; its `optimize_for_inference` converts weights to the layouts that MKLDNN and cuDNN
 prefer.
 """
@@ -59,14 +60,15 @@ Slot = tuple[int, str]  # an attribute: id of the module that has it, its name
 def freeze(
     mod: object, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True
 ) -> RecursiveScriptModule:
-    """A copy of the compiled module `mod` with parameters and attributes as constants of its graph.
+    """A copy of the compiled module `mod`, with its parameters and attributes as constants of the
+    graph.
 
     preserved_attrs: attributes (`"scale"`, `"sub.scale"`) and methods to keep besides `forward`.
-    optimize_numerics: also fold what changes results by rounding errors: batch norm and constant
-    arithmetic into convolutions.
+    optimize_numerics: also fold batch norm and constant arithmetic into convolutions, which changes
+    the results by rounding errors.
 
-    Raises RuntimeError for a module that is not compiled, is in training mode, or has no attribute
-    of a name given.
+    Raises RuntimeError for a module that is not compiled, is in training mode, or does not have one
+    of the preserved attributes.
     """
     if not isinstance(mod, ScriptModule):
         raise RuntimeError(
@@ -89,21 +91,22 @@ def freeze(
 def run_frozen_optimizations(
     mod: Any, optimize_numerics: bool = True, preserved_methods: Sequence[str] | None = None
 ) -> None:
-    """Optimise the graphs of a frozen module, in place: `forward`, and the methods named. See
-    `freeze`.
+    """Optimise the graphs of a frozen module, in place: `forward` and the preserved methods. For
+    `optimize_numerics`, see `freeze`.
     """
     for name in ("forward", *(preserved_methods or ())):
         function = mod._jit_type.findMethod(name)
         if function is not None:
             optimize_frozen_graph(function.graph, optimize_numerics)
-            function._executor = None  # plans of the graph as it was
+            function._executor = None  # drop its plans, which are for the old graph
 
 
 def optimize_frozen_graph(graph: Graph, optimize_numerics: bool = True) -> bool:
-    """The passes for a graph whose weights are constants. True if it changed
+    """Run the passes for a graph whose weights are constants. Returns whether it changed
     (`frozen_graph_optimizations.cpp`).
     """
     changed = remove_dropout(graph)
+    # until nothing can be folded: conv → mul → batch norm takes two rounds
     again = optimize_numerics
     while again:
         again = False
@@ -114,13 +117,13 @@ def optimize_frozen_graph(graph: Graph, optimize_numerics: bool = True) -> bool:
 
 
 def optimize_for_inference(mod: object, other_methods: Sequence[str] | None = None) -> Any:
-    """`freeze` in evaluation mode with all optimisations there are. A module that is frozen already
-    is only optimised.
+    """Freeze a module in evaluation mode, and run all optimisations. A module that is frozen
+    already is only optimised.
 
-    Convolutions and what goes with them become groups (see `passes`). When such a module is first
-    called with inputs of some sizes, kernels are chosen and compiled, with a note on stderr, which
-    takes some seconds the first time on a machine; call it once before measuring.
-    `convolution_plan(module)` tells what was chosen.
+    Convolutions and the operators that can be fused with them become groups (see `passes`). When
+    the module is first called with inputs of certain sizes, kernels are chosen and compiled, with a
+    note on stderr. This takes some seconds the first time on a machine, so call the module once
+    before measuring. `convolution_plan(module)` returns the choice.
 
     Raises RuntimeError for a module that is not compiled.
     """
@@ -129,7 +132,7 @@ def optimize_for_inference(mod: object, other_methods: Sequence[str] | None = No
             "optimize_for_inference expects a ScriptModule as input. Please use torch.jit.script "
             "or torch.jit.trace to script your 'nn.Module'."
         )
-    if hasattr(mod, "training"):
+    if hasattr(mod, "training"):  # a frozen module has no such attribute
         mod = freeze(mod.eval(), preserved_attrs=other_methods)
     else:
         run_frozen_optimizations(mod, True, other_methods)
@@ -143,19 +146,21 @@ def optimize_for_inference(mod: object, other_methods: Sequence[str] | None = No
 
 
 class _Freezer:
-    """Freezes one module."""
+    """Freezes one module. `names` are the attributes and methods to keep besides `forward`."""
 
     def __init__(self, module: ScriptModule, names: Sequence[str]) -> None:
         self.module = module
         self.kept: set[Slot] = set()  # attributes that stay
         self.whole: set[int] = set()  # modules of which everything stays, by id
-        self.methods: dict[str, Graph] = {}
+        self.methods: dict[str, Graph] = {}  # copies of the graphs of the methods that stay
         self.types: dict[int, ClassType] = {}  # the new types, by id of the old module
         for name in ("forward", *names):
             self.preserve(name)
 
     def preserve(self, name: str) -> None:
-        """Keep a method, or an attribute of the module or of a submodule."""
+        """Keep a method of the module, or an attribute of it or of a submodule (`"sub.scale"`).
+        Raises RuntimeError for an unknown name; a module need not have a `forward`.
+        """
         method = self.module._jit_type.findMethod(name)
         if method is not None:
             graph = method.graph.copy()
@@ -174,6 +179,7 @@ class _Freezer:
             self.keep_whole(owner)
 
     def keep_whole(self, module: Any) -> None:
+        """Keep all attributes and methods of a module and of its submodules."""
         if id(module) in self.whole:
             return
         self.whole.add(id(module))
@@ -182,13 +188,16 @@ class _Freezer:
                 self.keep_whole(get_attribute(module, name))
 
     def run(self) -> RecursiveScriptModule:
+        """Freeze the module, and return the new one."""
         for graph in self.methods.values():
             self.find_exposed(graph)
+        # First only immutable attributes, such as `training`: the branches for training, and the
+        # writes in them, must be gone before the next step looks for writes.
         for graph in self.methods.values():
-            self.fold_reads(graph, only=IMMUTABLE)  # so that what is only done in training is gone
+            self.fold_reads(graph, only=IMMUTABLE)
             for p in (constant_propagation, lower_simple_tuples, dce):
                 p(graph)
-        while self.find_all_written():
+        while self.find_all_written():  # an attribute that stays may make others stay
             pass
         for graph in self.methods.values():
             self.fold_reads(graph)
@@ -216,9 +225,10 @@ class _Freezer:
             frozen._jit_type.addMethod(name, function)
         return frozen
 
-    # What stays
+    # Which attributes stay
 
     def stays(self, owner: ScriptModule, name: str) -> bool:
+        """Whether an attribute stays: it must, or its value cannot be a constant."""
         return (
             id(owner) in self.whole
             or (id(owner), name) in self.kept
@@ -226,8 +236,8 @@ class _Freezer:
         )
 
     def find_exposed(self, graph: Graph) -> None:
-        """Modules that go somewhere else than into reads and writes of attributes stay as they are;
-        attributes set stay too.
+        """Keep the attributes that the graph sets, and whole modules that are used in any other way
+        than by reading and setting attributes.
         """
         objects = self.objects(graph)
         for v, module in objects.items():
@@ -239,6 +249,7 @@ class _Freezer:
                     self.keep_whole(module)
 
     def find_all_written(self) -> bool:
+        """`find_written` for all graphs. Returns whether more attributes stay than before."""
         before = len(self.kept)
         for graph in self.methods.values():
             self.find_written(graph)
@@ -247,7 +258,8 @@ class _Freezer:
     def find_written(self, graph: Graph) -> None:
         """Keep the attributes whose memory the graph may write to.
 
-        Found by making them constants in a copy of the graph and asking who writes to those.
+        In a copy of the graph they are made constants, and alias analysis finds the constants that
+        have writers.
         """
         copy = graph.copy()
         reads = self.fold_reads(copy)
@@ -268,8 +280,8 @@ class _Freezer:
     # From reads to constants
 
     def objects(self, graph: Graph) -> dict[Value, Any]:
-        """The values of a graph that are modules, and which."""
-        found: dict[Value, Any] = {graph.inputs()[0]: self.module}
+        """The values of a graph that are modules, each with its module."""
+        found: dict[Value, Any] = {graph.inputs()[0]: self.module}  # `self`
         for node in all_nodes(graph.block()):
             if node.kind() == "prim::GetAttr" and node.input() in found:
                 value = get_attribute(found[node.input()], node.s("name"))
@@ -280,10 +292,10 @@ class _Freezer:
     def fold_reads(
         self, graph: Graph, only: tuple[type, ...] = (object,)
     ) -> dict[Slot, tuple[Value, Any]]:
-        """Replace reads of attributes that do not stay by constants; returns the constants with
-        their values.
+        """Replace reads of attributes that do not stay by constants. Returns the constants, each
+        with its Python value.
 
-        only: the classes of values to do that for.
+        only: the classes of the values to replace.
         """
         objects = self.objects(graph)
         names = {v: _path(v) for v in objects}
@@ -299,7 +311,7 @@ class _Freezer:
             slot = id(owner), name
             if self.stays(owner, name) or not isinstance(get_attribute(owner, name), only):
                 continue
-            if slot not in constants:
+            if slot not in constants:  # all reads of one attribute share one constant
                 value = get_attribute(owner, name)
                 constants[slot] = (
                     self.constant(graph, node, value, f"{names[node.input()]}.{name}"),
@@ -310,7 +322,7 @@ class _Freezer:
         return constants
 
     def constant(self, graph: Graph, node: Node, value: object, name: str) -> Value:
-        """A constant at the beginning of the graph, named after the attribute."""
+        """A constant at the start of the graph, named after the attribute (`self.conv.weight`)."""
         with graph.insert_point_guard(graph.param_node().next()):
             if isinstance(value, TensorImpl):
                 return graph.insertConstant(cast("Any", value).detach()).setDebugName(name)
@@ -321,7 +333,7 @@ class _Freezer:
     # The new module
 
     def prune(self, module: Any) -> RecursiveScriptModule:
-        """A module with only what stays of `module`."""
+        """A new module with only the attributes of `module` that stay or are still read."""
         old = module._jit_type
         new = self.types[id(module)] = ClassType(take_name(old.name()))
         new.constants.update(old.constants)
@@ -341,6 +353,7 @@ class _Freezer:
                 new.addAttribute(name, attribute.type, attribute.kind)
         if id(module) in self.whole:
             new.methods.update(old.methods)
+        # `training` is an attribute like the others here, so it goes, too, unless it stays
         frozen = cast(
             "RecursiveScriptModule",
             RecursiveScriptModule._construct(new, module.original_name, values),
@@ -351,11 +364,12 @@ class _Freezer:
         return frozen
 
     def holds_kept(self, module: Any) -> bool:
+        """Whether a module, or one below it, has attributes that must stay."""
         if id(module) in self.whole or any(owner == id(module) for owner, _ in self.kept):
             return True
-        kinds = module._jit_type.attributes.items()
+        attributes = module._jit_type.attributes.items()
         return any(
-            a.kind == "module" and self.holds_kept(get_attribute(module, n)) for n, a in kinds
+            a.kind == "module" and self.holds_kept(get_attribute(module, n)) for n, a in attributes
         )
 
     def reads(self, module: Any) -> bool:
@@ -367,6 +381,7 @@ class _Freezer:
         )
 
     def read_of(self, module: ScriptModule, name: str) -> bool:
+        """Whether a kept method still reads this attribute of the module."""
         return any(
             use.user.kind() == "prim::GetAttr" and use.user.s("name") == name
             for graph in self.methods.values()
@@ -376,14 +391,14 @@ class _Freezer:
         )
 
     def set_types(self, graph: Graph) -> None:
-        """The values that are modules get the types of the new ones."""
+        """Give the values of the graph that are modules the types of the new modules."""
         for v, module in self.objects(graph).items():
             if id(module) in self.types:
                 v.setType(self.types[id(module)])
 
 
 def _path(v: Value) -> str:
-    """`self.conv`, for the value that is that module."""
+    """The path of a value that is a module: `self.conv`."""
     if v.node().kind() != "prim::GetAttr":
         return "self"
     return f"{_path(v.node().input())}.{v.node().s('name')}"

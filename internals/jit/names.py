@@ -1,9 +1,9 @@
-"""Names of compiled things: `__torch__.N`, and `__torch__.___torch_mangle_0.N` for the next that
-would be called so (`torch/_jit_internal.py: _qualified_name`,
+"""Names of compiled classes and functions: `__torch__.N`, and `__torch__.___torch_mangle_0.N` for
+the next one of that name (`torch/_jit_internal.py: _qualified_name`,
 `torch/csrc/jit/frontend/name_mangler.h`).
 
-How the real one differs: names are kept per compilation unit; here there is one for the process, as
-there is for Python code there.
+How the real one differs: each compilation unit has its own names; here there is one set of names
+for the process, as PyTorch has for Python code.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ import threading
 from typing import Any
 
 _MANGLE = "___torch_mangle_"
+# module of this library -> the module in which PyTorch has these classes
 _THEIRS = dict.fromkeys(
     ("internals.nn.containers", "internals.nn.parameter_containers"),
     "internals.nn.modules.container",
 )
 _lock = threading.Lock()
 _taken: set[str] = set()
-_next = 0
+_next = 0  # the number of the next mangled name
 
 
 def qualified_name(thing: Any) -> str:
-    """`__torch__.` and the module and name of a class or function; what `__main__` defines has no
-    module.
+    """`__torch__.` with the module and name of a class or function, such as `__torch__.pkg.N`. The
+    module `__main__` is omitted. Parts of this library get PyTorch's names.
     """
     module = getattr(thing, "__module__", None) or "__main__"
     name = getattr(thing, "__name__", type(thing).__name__)
@@ -33,7 +34,7 @@ def qualified_name(thing: Any) -> str:
     if module.startswith("internals.functional"):
         module = "torch.functional"
     if module.startswith("internals.nn._") and not module.endswith("_reduction"):
-        module = "torch.nn.functional"  # which is one file there
+        module = "torch.nn.functional"  # a single file in PyTorch
     if module.startswith("internals.nn."):
         # the layers have the names they have in PyTorch
         module = "torch" + module.removeprefix("internals")
@@ -42,7 +43,7 @@ def qualified_name(thing: Any) -> str:
 
 
 def take_name(name: str) -> str:
-    """`name` if nobody has it yet, else a mangled form that nobody has."""
+    """`name`, if it is not in use yet, else a mangled form that is not."""
     global _next
     with _lock:
         while name in _taken:

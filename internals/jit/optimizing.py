@@ -1,4 +1,4 @@
-"""`jit.optimize`: everything this package can do to make a function or a module fast, in one call
+"""`jit.optimize`: all optimisations of this package for a function or a module, in one call
 (compare `torch.compile`).
 
     @jit.optimize
@@ -6,14 +6,14 @@
 
     fast = jit.optimize(model.eval())
 
-- The function or module is scripted, or traced if that is what example inputs are given for.
-- A module in evaluation mode is frozen: batch norm goes into convolutions, and convolutions are
-  packed (`optimize_for_inference`).
-- What is left is fused when it runs, forwards and backwards.
+- The function or module is scripted, or traced if example inputs are given.
+- A module in evaluation mode is frozen: batch norm is folded into convolutions, and convolutions
+  are packed (`optimize_for_inference`).
+- The other operators are fused when the graph runs, forwards and backwards.
 
-How the real one differs: `torch.compile` takes the bytecode of frames as they run, guards what it
-assumed about them and goes back to Python for what it cannot compile; it compiles again for other
-shapes. Here a whole function is compiled or none of it.
+How the real one differs: `torch.compile` takes the bytecode of each frame as it runs, checks its
+assumptions in guards, leaves to Python whatever it cannot compile, and compiles again for other
+shapes. Here a function is compiled as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ if TYPE_CHECKING:
 
 
 def optimize(fn_or_module: object = None, example_inputs: Sequence[Any] | None = None) -> Any:
-    """A fast version of a function or an `nn.Module`, called like it.
+    """A fast version of a function or an `nn.Module`, called like the original.
 
-    example_inputs: a tuple of arguments to trace with, for what cannot be scripted. Without them
-    such a function is traced with the arguments of its first call, and a warning says so: Python's
-    decisions then stay as they were in that call.
+    example_inputs: a tuple of arguments to trace with. Without them, a function that cannot be
+    scripted is traced with the arguments of its first call, with a warning, because branches are
+    then fixed as they were taken in that call.
 
-    Called without a function it is a decorator: `@jit.optimize(example_inputs=(x,))`. A module in
-    training mode is not frozen; one in evaluation mode is, and does not follow later changes of its
-    parameters.
+    Called without a function, it returns a decorator: `@jit.optimize(example_inputs=(x,))`. A
+    module in training mode is not frozen. One in evaluation mode is, so later changes of its
+    parameters have no effect.
 
-    Raises TypeError for what is neither a function nor a module, and what `jit.trace` raises.
+    Raises TypeError for an object that is neither a function nor a module, and the errors of
+    `jit.trace`.
     """
     if fn_or_module is None:
         return lambda f: optimize(f, example_inputs)
@@ -59,24 +60,25 @@ def optimize(fn_or_module: object = None, example_inputs: Sequence[Any] | None =
             )
         )
     if example_inputs is not None:
-        return _ready(_traced(fn_or_module, tuple(example_inputs)))
+        return _optimized_for_inference(_traced(fn_or_module, tuple(example_inputs)))
     try:
         compiled = script(fn_or_module)
     except Exception as why:
-        # TorchScript's errors are of several types, and whatever the source makes Python raise
+        # any kind: errors of TorchScript, and whatever Python raises while looking names up
         return _TracedWhenCalled(fn_or_module, why)
-    return _ready(compiled)
+    return _optimized_for_inference(compiled)
 
 
 def _traced(what: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
+    """The trace of a function or module. The tracer is imported when it is first needed."""
     from .tracing import trace
 
     return trace(what, inputs)
 
 
-def _ready(compiled: ScriptFunction | ScriptModule) -> Any:
-    """What is left to do: inference gets its passes; functions and training do all when they
-    run.
+def _optimized_for_inference(compiled: ScriptFunction | ScriptModule) -> Any:
+    """`compiled`, optimised for inference if it is a module in evaluation mode. Functions and
+    modules in training mode are optimised when they run.
     """
     if isinstance(compiled, ScriptModule) and not getattr(compiled, "training", True):
         return optimize_for_inference(compiled)
@@ -84,7 +86,9 @@ def _ready(compiled: ScriptFunction | ScriptModule) -> Any:
 
 
 class _TracedWhenCalled:
-    """What could not be scripted: the first call traces it."""
+    """A function or module that could not be scripted, because of the error `why`: the first call
+    traces it.
+    """
 
     def __init__(self, what: Callable[..., Any], why: Exception) -> None:
         self.what, self.why = what, why
@@ -93,7 +97,7 @@ class _TracedWhenCalled:
             update_wrapper(self, what)
 
     def __call__(self, *inputs: Any) -> Any:
-        """Traces, if this is the first call; runs the trace. A traced function takes no keyword
+        """Run the trace, which the first call records. A traced function takes no keyword
         arguments.
         """
         if self.compiled is None:
@@ -105,5 +109,5 @@ class _TracedWhenCalled:
                 f"{str(self.why).strip()}",
                 stacklevel=2,
             )
-            self.compiled = _ready(_traced(self.what, inputs))
+            self.compiled = _optimized_for_inference(_traced(self.what, inputs))
         return self.compiled(*inputs)

@@ -1,10 +1,11 @@
 """The right-hand side of a node as Python: `torch.add(x, y, alpha=2)`, `xs[0]`, `(x, 1)`
 (`printRHS` in `python_print.cpp`).
 
-A call of an operator is written `torch.name(...)` or `ops.namespace.name(...)`; keyword-only
-arguments by keyword, and arguments at the end that are constants equal to the schema's defaults not
-at all. What is syntax in Python has a row in the table `SYNTAX`. Constants that have no literal,
-tensors above all, are `CONSTANTS.c0`, `CONSTANTS.c1`, ... and go into a table beside the text.
+A call of an operator is written `torch.name(...)` or `ops.namespace.name(...)`, with keyword-only
+arguments by keyword. Arguments at the end that are constants equal to the schema's defaults are
+omitted. Nodes for which Python has a syntax are in the table `SYNTAX`. Constants without a literal,
+mostly tensors, are written `CONSTANTS.c0`, `CONSTANTS.c1`, ... and are kept in a table besides the
+text.
 
 How the real one differs: it also writes enums and awaitables.
 """
@@ -39,16 +40,16 @@ RESPELLED = {"aten::backward": "torch.autograd.backward", "aten::grad": "torch.a
 
 
 class Expressions:
-    """`use` says how a value is written, `spell` how a type is; `constants` is the table that
-    grows.
+    """Writes the expressions of nodes. `use` returns the text of a value, `spell` that of a type;
+    constants without a literal are appended to `constants`.
     """
 
     def __init__(self, use: Use, constants: list[Any], spell: Spell) -> None:
         self.use, self.constants, self.spell = use, constants, spell
 
     def of(self, node: Node) -> str:
-        """What the node computes. Raises RuntimeError for a call of Python, which cannot be written
-        down.
+        """The expression that the node computes. A call of Python is shown as in the graph, which
+        is not valid Python.
         """
         kind = node.kind()
         if kind.startswith("^"):
@@ -60,6 +61,7 @@ class Expressions:
     # Calls of operators
 
     def _call(self, node: Node) -> str:
+        """A call of an operator: its necessary arguments, then its `out` arguments."""
         namespace, _, name = node.kind().partition("::")
         function = (
             RESPELLED.get(node.kind())
@@ -84,13 +86,14 @@ class Expressions:
     # Syntax
 
     def _constant(self, node: Node) -> str:
+        """A constant; of a function, its name."""
         type = node.output().type()
         if isinstance(type, FunctionType):
             return self.spell(type) if hasattr(type.function, "qualified_name") else node.s("name")
         return self.literal(node.output().toIValue(), type)
 
     def literal(self, value: object, type: Type | None = None) -> str:
-        """A constant as it is written in the text, or where it is in the table."""
+        """The text of a constant: a literal, or its name in the table of constants."""
         if isinstance(value, TensorImpl) or _has_no_literal(value):
             return f"CONSTANTS.c{self._index_of(value)}"
         if isinstance(type, OptionalType):
@@ -99,6 +102,7 @@ class Expressions:
             return str(value)
         if isinstance(value, device):
             return f"torch.device({quoted(str(value))})"
+        # containers: each element with the element type, as far as the type is known
         if isinstance(value, list):
             element = type.element if isinstance(type, ListType) else None
             return self._annotated(
@@ -117,12 +121,15 @@ class Expressions:
         return text_literal(value) if isinstance(value, str) else value_text(value)
 
     def _annotated(self, text: str, value: Any, type: Type | None, *parts: Type | None) -> str:
-        """A list or dict with its type, if that does not follow from the elements."""
+        """The text of a list or dict, with its type if the compiler could not infer it. `parts` are
+        the types of its elements.
+        """
         if value and all(p is None or follows_from_elements(p) for p in parts):
             return text
         return f"annotate({self.spell(type or type_of(value))}, {text})"
 
     def _index_of(self, value: Any) -> int:
+        """The index of a constant in the table. A tensor with the same elements is used again."""
         for i, known in enumerate(self.constants):
             if (
                 isinstance(value, TensorImpl)
@@ -142,7 +149,7 @@ class Expressions:
         return f"{name}({self._list(node.inputs())}{',' if node.inputsSize() == 1 else ''})"
 
     def _tuple_name(self, type: Type | None) -> str:
-        """The class of a named tuple; other tuples have none."""
+        """The class of a named tuple; "" for other tuples."""
         return self.spell(type) if isinstance(type, TupleType) and type.qualified_name else ""
 
     def _list_of(self, node: Node) -> str:
@@ -151,6 +158,7 @@ class Expressions:
         return self._annotated(f"[{self._list(node.inputs())}]", node.inputs(), type, type.element)
 
     def _dict_of(self, node: Node) -> str:
+        """A dict; the node's inputs are keys and values in turn: k0, v0, k1, v1, ..."""
         type, items = node.output().type(), node.inputs()
         assert isinstance(type, DictType)
         inside = ", ".join(f"{self.use(k)}: {self.use(v)}" for k, v in zip(items[::2], items[1::2]))
@@ -167,6 +175,7 @@ class Expressions:
         return "".join(f"{self.use(v)}, " for v in node.inputs()[1:])
 
     def _unwrap(self, node: Node) -> str:
+        """`torch._unwrap_optional(x)`. For a None, the type it is unwrapped to is written, too."""
         inner = self.use(node.input())
         if node.input().type().kind() == "NoneType":
             inner = f"annotate({self.spell(OptionalType(node.output().type()))}, {inner})"
@@ -222,15 +231,16 @@ SYNTAX: dict[str, Callable[[Expressions, Node], str]] = {
 
 
 def necessary_arguments(arguments: Sequence[Argument], inputs: Sequence[Value]) -> tuple[int, int]:
-    """How many arguments must be written, and how many `out` arguments follow
+    """The number of arguments that must be written, and the number of `out` arguments after them
     (`CalculateNecessaryArgs`).
     """
-    outs = 0
+    outs = 0  # they come last in a schema
     while outs < len(arguments) and arguments[-1 - outs].is_out:
         outs += 1
     if len(arguments) < len(inputs):
         return len(inputs), outs
     n = len(arguments) - outs
+    # only from the end: an argument before a written one is written, too
     while (
         n
         and arguments[n - 1].has_default_value()
@@ -241,18 +251,19 @@ def necessary_arguments(arguments: Sequence[Argument], inputs: Sequence[Value]) 
 
 
 def is_identifier(name: str) -> bool:
-    """Whether a name can stand behind a dot. `getattr(m, "0")` fetches what cannot."""
+    """Whether a name can be written after a dot. Others need `getattr(m, "0")`."""
     return name.isascii() and name.isidentifier()
 
 
 def follows_from_elements(element: Type) -> bool:
-    """Whether a list of that element type can be recognised by its elements: not one of optionals,
-    numbers or anything.
+    """Whether the compiler infers this element type from the elements. Elements of a list of
+    Optional, number or Any have a narrower type themselves.
     """
     return not isinstance(element, (OptionalType, NumberType, AnyType))
 
 
 def _is_default(default: object, value: Value) -> bool:
+    """Whether a value is a constant of the same type as the default, and equal to it."""
     if not value.isConstant():
         return False
     actual = value.toIValue()
@@ -264,14 +275,16 @@ def _is_default(default: object, value: Value) -> bool:
 
 
 def text_literal(text: str) -> str:
-    """A string as code. PyTorch writes a carriage return as `\\r`, which its own parser refuses;
-    `\\015` it reads.
+    """A string as code. PyTorch writes a carriage return as `\\r`, which its own parser does not
+    read; it does read `\\015`.
     """
     return "\\015".join(quoted(part)[1:-1] for part in text.split("\r")).join('""')
 
 
 def _has_no_literal(value: object) -> bool:
-    """Text beyond ASCII is not trusted to the text."""
+    """Whether a string, or one inside a container, is not ASCII: it goes into the table of
+    constants.
+    """
     if isinstance(value, str):
         return not value.isascii()
     if isinstance(value, dict):
@@ -280,6 +293,7 @@ def _has_no_literal(value: object) -> bool:
 
 
 def _same_tensor(a: Any, b: Any) -> bool:
+    """Whether two tensors agree in dtype, device, sizes and elements."""
     return (
         a.dtype is b.dtype
         and a.device == b.device

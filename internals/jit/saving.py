@@ -3,11 +3,10 @@
 
     m = jit.script(Net()); m.save("net.pt"); jit.load("net.pt")(x)
 
-What happens between is the floor above, `internals.serialization`: which formats there are, how
-they are written and read.
+The formats, and how they are written and read, are in `internals.serialization`.
 
-How the real one differs: `format` is ours, there the layout of 1.0 can be neither written nor,
-since 1.11, read.
+How the real one differs: it has no `format`; the layout of 1.0 can no longer be written there, and
+since 1.11 no longer be read.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ def save(
     *,
     format: str = "modern",
 ) -> None:
-    """Write a compiled module or function to a path or a file object. A path is written whole or
-    not at all.
+    """Write a compiled module or function to a path or a file object. A file at a path is written
+    completely or not at all.
 
-    `format="1.0.1"` writes the layout of PyTorch 1.0. `_extra_files`: name → text or bytes, kept
-    beside the module. Raises RuntimeError for what cannot be written down, such as a call of a
-    Python function.
+    `format="1.0.1"` writes the layout of PyTorch 1.0. `_extra_files`: name → text or bytes, stored
+    with the module. Raises RuntimeError for a graph that cannot be saved, for example because it
+    calls a Python function, and ValueError for another format.
     """
     from internals.serialization import save_101, save_script
 
@@ -61,10 +60,10 @@ def load(
     """The module in a file that `save` or real PyTorch wrote, in today's layout or in that of
     1.0.1.
 
-    A path is mapped into memory: the tensors are views of the file, which may be written to and
-    never change it. The entries of `_extra_files` get the contents of the files of these names.
-    Raises ValueError for a path where there is no file, ArchiveError (a RuntimeError) for what is
-    no archive or a damaged one.
+    A file at a path is mapped into memory: the tensors are views of it, and writing to them does
+    not change the file. The keys of `_extra_files` are names of extra files, whose contents are put
+    into it. Raises ValueError if there is no file at the path, and ArchiveError (a RuntimeError) if
+    it is not an archive, or a damaged one.
     """
     from internals.serialization import load_script
 
@@ -74,7 +73,7 @@ def load(
 def to_buffer(
     m: Any, _extra_files: dict[str, Any] | None = None, *, format: str = "modern"
 ) -> bytes:
-    """What `save` would write."""
+    """The bytes that `save` would write."""
     buffer = io.BytesIO()
     save(m, buffer, _extra_files, format=format)
     return buffer.getvalue()

@@ -1,22 +1,25 @@
-"""What an operator takes and gives, in JIT types (`aten/src/ATen/core/function_schema.h`).
+"""Schemas: the arguments and results of operators and functions, in JIT types
+(`aten/src/ATen/core/function_schema.h`).
 
     schema = parse_schema("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
     schema.arguments[0].type            # ListType of the type variable t
     schema.arguments[0].alias_info      # (a!): the op writes to the set called a
 
-The schema is where every part of the JIT looks an operator up: the compiler matches calls against
-`arguments`, the verifier checks nodes against it, and alias analysis needs nothing but the
-annotations. An annotation names the sets of memory a value may point into: `(a)` on an argument and
-on a result means the result may be a view of the argument, `!` that the op writes there, `(a -> *)`
-that the value enters the set called a and leaves it for the wildcard set, which may be anything: an
-element appended to a list can be reached through any value that may be that list.
+All parts of the JIT use schemas: the compiler matches calls with `arguments`, the verifier checks
+nodes, and alias analysis uses the alias annotations. These name the sets of memory that a value may
+point into:
+
+    (a)       on an argument and on a result: the result may be a view of the argument
+    (a!)      the op also writes to that memory
+    (a -> *)  the value is in set a before, and afterwards in the wildcard set, which may be
+              anything: an element appended to a list can be reached from wherever the list can be
 
 `str(schema)` is the text as PyTorch prints it; `schema_parser.py` reads it. `internals.core.schema`
-has the dispatcher's schemas, which know only the types that operators are declared with.
+has the dispatcher's schemas, which have only the types that operators are declared with.
 
-How the real one differs: one class serves the dispatcher and the JIT; types that print alike may be
-two there (`int` and `SymInt`), and a schema says for each argument whether it came from code
-generation.
+How the real one differs: it has one class for the dispatcher and the JIT; types that print alike
+may be different (`int` and `SymInt`), and a schema records for each argument whether code
+generation added it.
 """
 
 from __future__ import annotations
@@ -33,9 +36,9 @@ from internals.jit.ir.types import IntType, ListType, OptionalType, StringType, 
 class Argument:
     """One parameter or result.
 
-    `type` is what the IR sees. Where the text says `ScalarType`, `Layout` or `MemoryFormat` that is
-    an int, and `enum` keeps the name. `N` is the length in `int[2] stride=1`, which lets a call
-    pass one int for all.
+    `type` is the type in the IR. For `ScalarType`, `Layout` and `MemoryFormat` that is int, and
+    `enum` has the name in the text. `N` is the length in `int[2] stride=1`, for which a call may
+    pass a single int.
     """
 
     name: str
@@ -52,13 +55,16 @@ class Argument:
 
     @property
     def is_out(self) -> bool:
+        """Whether this is an `out=` argument."""
         return self.kwarg_only and self.is_write
 
     @property
     def is_write(self) -> bool:
+        """Whether the operator writes to this argument."""
         return self.alias_info is not None and self.alias_info.is_write
 
     def __str__(self) -> str:
+        # as in `int[2]? stride=1`: the question mark comes last, after the length and the alias set
         is_optional = isinstance(self.type, OptionalType)
         type = self.type.element if isinstance(self.type, OptionalType) else self.type
         if isinstance(type, ListType):
@@ -75,8 +81,8 @@ class Argument:
 
 @dataclass(frozen=True)
 class FunctionSchema:
-    """`name` is qualified ("aten::add"), `overload_name` may be empty; `is_vararg` and `is_varret`
-    stand for `...`.
+    """The schema of one overload. `name` is qualified ("aten::add"), `overload_name` may be "".
+    `is_vararg` and `is_varret` are for `...` among the arguments or results: any number of them.
     """
 
     name: str
@@ -89,7 +95,7 @@ class FunctionSchema:
 
     @property
     def operator_name(self) -> str:
-        """`aten::add.Tensor`."""
+        """The name with the overload: `aten::add.Tensor`."""
         return f"{self.name}.{self.overload_name}" if self.overload_name else self.name
 
     @property
@@ -122,6 +128,7 @@ class FunctionSchema:
 
 
 def _show_default(value: object, type: Type) -> str:
+    """The text of a default value. A list of equal ints is shortened: `int[2] stride=1`."""
     inner = type.element if isinstance(type, OptionalType) else type
     if isinstance(inner, StringType) and isinstance(value, str):
         return quoted(value)
@@ -137,8 +144,8 @@ def _show_default(value: object, type: Type) -> str:
 
 
 def show_number(value: object) -> str:
-    """A float prints as `1.`, `0.10000000000000001` or `inf`: 17 digits and always with a point
-    (`IValue::operator<<`).
+    """A number as PyTorch prints it (`IValue::operator<<`): a float has 17 digits, and a point if
+    it is a whole number (`1.`, `0.10000000000000001`, `inf`).
     """
     if not isinstance(value, float):
         return str(value)

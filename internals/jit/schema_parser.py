@@ -1,9 +1,8 @@
-"""Schemas with the types of the JIT (`torch/csrc/jit/frontend/function_schema_parser.cpp`).
+"""The parser of schemas with JIT types (`torch/csrc/jit/frontend/function_schema_parser.cpp`).
 
-The grammar is that of `internals/core/schema_parser.py`. Types are read by `ir/type_parser.py`,
-with their annotations: `t[](a!) self`, `int[2] stride=1`, `ScalarType? dtype=None`.
-
-How the real one differs: see there.
+The grammar is that of `internals/core/schema_parser.py`, whose parser this derives from. Types are
+read by `ir/type_parser.py`, with their annotations: `t[](a!) self`, `int[2] stride=1`,
+`ScalarType? dtype=None`.
 """
 
 from __future__ import annotations
@@ -18,6 +17,8 @@ from internals.jit.ir.types import FloatType, ListType, OptionalType
 from .schema import Argument, FunctionSchema
 
 ENUMS = ("ScalarType", "Layout", "MemoryFormat")
+# names that a schema may have as default values, and what the IR has for them: enumerations are
+# ints, `Mean` and `Sum` are the reductions of the losses
 NAMED_DEFAULTS: dict[str, Any] = {
     "None": None, "True": True, "False": False, "inf": float("inf"), "nan": float("nan"), "Mean": 1,
     "Sum": 2, "strided": 0, "contiguous_format": 0, "preserve_format": 1, "channels_last": 2,
@@ -26,8 +27,8 @@ NAMED_DEFAULTS: dict[str, Any] = {
 
 
 def parse_schema(text: str) -> FunctionSchema:
-    """Read one schema. A name without namespace is in aten. Raises RuntimeError that shows where
-    the text goes wrong.
+    """The schema that a text describes. A name without namespace is in aten. Raises RuntimeError,
+    which shows the wrong place in the text.
     """
     parts = _Parser(text).parse()
     return FunctionSchema(
@@ -37,6 +38,8 @@ def parse_schema(text: str) -> FunctionSchema:
 
 
 class _Parser(SchemaParser[ParsedType, Argument, Argument]):
+    """The parser of `internals.core`, with the JIT's types and arguments."""
+
     named_defaults = NAMED_DEFAULTS
 
     def __init__(self, text: str) -> None:
@@ -44,11 +47,13 @@ class _Parser(SchemaParser[ParsedType, Argument, Argument]):
         self.type = TypeParser(self.reader).parse  # type: ignore[method-assign]
 
     def default_kind(self, type: ParsedType) -> DefaultKind:
+        """How a default value of this type is written: a list, its length, floats or not."""
         inner = type.type.element if isinstance(type.type, OptionalType) else type.type
         element = inner.element if isinstance(inner, ListType) else inner
         return DefaultKind(isinstance(inner, ListType), type.size, isinstance(element, FloatType))
 
     def argument(self, name: str, type: ParsedType, **rest: Any) -> Argument:
+        """An argument or result; `rest` may have `default` and `kwarg_only`."""
         enum = type.text.partition("(")[0].rstrip("?")
         return Argument(
             name, type.type, rest.get("default"), "default" in rest, rest.get("kwarg_only", False),

@@ -1,15 +1,16 @@
 """A compiled function: a graph with a name, a schema and an executor
 (`torch/csrc/jit/api/function_impl.h`).
 
-Both front ends make these. Calling one checks the arguments against the schema, then hands them to
-the `GraphExecutor`, which optimises the graph for arguments of this kind the first time it sees
-them and runs the plan. Everything on the way can be looked at: `graph`, `code`, `inlined_graph`,
-`graph_for(...)`, `bytecode`, `phases(...)`.
+Both front ends, `script` and `trace`, return these. A call checks the arguments against the schema
+and passes them to the `GraphExecutor`. When it sees arguments of a kind for the first time, it
+optimises the graph for them; then it runs the resulting plan. You can look at each step: `graph`,
+`code`, `inlined_graph`, `graph_for(...)`, `bytecode`, `phases(...)`.
 
-A method of a module is the same, with the module as its first argument: `ScriptMethod` binds it.
+A method of a module is a ScriptFunction, too, with the module as its first argument; `ScriptMethod`
+binds it.
 
-How the real one differs: a function is compiled when first asked for, so that functions may refer
-to each other in any order; its `graph_for` runs the function and shows the plan last used.
+How the real one differs: a function is compiled when it is first needed, so functions may refer to
+each other in any order; its `graph_for` runs the function and shows the plan last used.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
 
 
 class ScriptFunction:
-    """`python_function` is what it was made from, if anything. `is_method` says that the first
-    input is the module.
+    """A compiled function. `python_function` is the function or module it was compiled from, or
+    None; if `is_method`, the graph's first input is the module.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class ScriptFunction:
         python_function: Callable[..., Any] | Module | None,
         is_method: bool,
     ) -> None:
-        """All but the graph, which a function from an archive does not have yet."""
+        """Set all attributes but the graph, which a function from an archive does not have yet."""
         self.name = self.__name__ = name
         self.schema, self.qualified_name = schema, qualified_name
         self.python_function = python_function
@@ -82,6 +83,7 @@ class ScriptFunction:
         bind = self._bind
         if bind is None:
             bind = self._bind = ArgumentBinder(self.schema, leading=int(self.is_method))
+        # `hot.off` is 0 unless something watches the calls, so a plain call checks only that
         if hot.off:
             if tracer.state is not None:
                 leading = args[: int(self.is_method)]
@@ -99,22 +101,23 @@ class ScriptFunction:
 
     @property
     def forward(self) -> Any:
-        """The function itself; traced functions are called so on the slides."""
+        """The function itself: `f.forward(x)` works as for a module."""
         return self
 
     @property
     def executor(self) -> GraphExecutor:
-        """What optimises and runs the graph; made when first needed."""
+        """The executor, which optimises and runs the graph. It is created when first needed."""
         if self._executor is None:
             from .runtime.graph_executor import GraphExecutor
 
-            with _making:  # threads that call a new function at once share one, and its plans
+            # threads that call a new function at the same time share one executor and its plans
+            with _making:
                 if self._executor is None:
                     self._executor = GraphExecutor(self.graph, self.name)
         return self._executor
 
     def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
-        """The graph as optimised for arguments like these."""
+        """The graph, optimised for arguments like these."""
         return self.executor.graph_for(*self._arguments(args, kwargs))
 
     def phases(self, *args: Any, **kwargs: Any) -> Any:
@@ -129,8 +132,8 @@ class ScriptFunction:
 
     @property
     def inlined_graph(self) -> Graph:
-        """A copy of the graph with the bodies of called functions and methods in place of the
-        calls.
+        """A copy of the graph in which calls of functions and methods are replaced by their
+        bodies.
         """
         from .passes.inline import inline
 
@@ -140,7 +143,7 @@ class ScriptFunction:
 
     @property
     def bytecode(self) -> Any:
-        """The instructions the graph compiles to, not optimised."""
+        """The instructions that the inlined graph compiles to, without optimisation."""
         from .runtime.compile import compile_graph
 
         return compile_graph(self.inlined_graph, self.name)
@@ -163,11 +166,13 @@ class ScriptFunction:
     def save_to_buffer(
         self, _extra_files: dict[str, Any] | None = None, *, format: str = "modern"
     ) -> bytes:
+        """The bytes that `save` would write."""
         from .saving import to_buffer
 
         return to_buffer(self, _extra_files, format=format)
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a call in the order of the schema; for a method, the module first."""
         leading = args[: int(self.is_method)]
         return (*leading, *ArgumentBinder(self.schema, len(leading))(args[len(leading) :], kwargs))
 
@@ -195,8 +200,8 @@ class ScriptMethod:
         return self.function.phases(self.owner, *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        """`graph`, `code`, `schema`, `inlined_graph`, `bytecode`, ...: the function's."""
-        if name in ("owner", "function"):
+        """The attribute of the function: `graph`, `code`, `schema`, `inlined_graph`, ..."""
+        if name in ("owner", "function"):  # not set yet: asking the function would never end
             raise AttributeError(name)
         return getattr(self.function, name)
 
@@ -211,8 +216,8 @@ for _class in (ScriptFunction, ScriptMethod):
 
 
 def schema_of_graph(name: str, graph: Graph) -> FunctionSchema:
-    """The schema of a function of which there is only the graph (`defaultSchemaFor`): argument
-    names are those of the inputs.
+    """The schema of a function that is given as a graph only (`defaultSchemaFor`). The arguments
+    have the names of the graph's inputs.
     """
     arguments = [
         Argument(

@@ -1,5 +1,5 @@
-"""Modules that are compiled as they are made: subclasses of `jit.ScriptModule` (`ScriptMeta` of
-`torch/jit/_script.py`).
+"""Modules that are compiled when they are created: subclasses of `jit.ScriptModule` (`ScriptMeta`
+of `torch/jit/_script.py`).
 
     class M(jit.ScriptModule):
         def __init__(self): ...
@@ -7,12 +7,12 @@
         @jit.script_method
         def forward(self, x): ...
 
-This is how scripting began, in the time of the talk. The decorator only marks the method; when
-`M()` has run all of its `__init__`, the module itself becomes a compiled one: its submodules are
-replaced by compiled ones, its marked methods by graphs. Methods without the mark are compiled if a
-marked one calls them, and stay Python for Python.
+This is the oldest form of scripting. The decorator only marks the method. When the whole `__init__`
+of `M()` has run, the module itself becomes a compiled one: its submodules are replaced by compiled
+ones, and its marked methods by graphs. Methods without the mark are compiled if a marked one calls
+them; called from Python, they are still Python methods.
 
-How the real one differs: the module becomes a shell around another one, which is compiled from it.
+How the real one differs: the module becomes a wrapper of another one, which is compiled from it.
 """
 
 from __future__ import annotations
@@ -22,21 +22,23 @@ from typing import Any, NamedTuple
 
 
 class ScriptMethodStub(NamedTuple):
-    """A method that waits to be compiled."""
+    """A marked method, to be compiled when the module is created."""
 
     function: Callable[..., Any]
 
 
 def script_method(fn: Callable[..., Any]) -> Any:
-    """Mark a method of a `ScriptModule` subclass to be compiled."""
+    """A decorator: mark a method of a `ScriptModule` subclass to be compiled. With PYTORCH_JIT=0 it
+    does nothing.
+    """
     from . import _script
 
     return ScriptMethodStub(fn) if _script.enabled else fn
 
 
 def collect_stubs(cls: type) -> None:
-    """Take the marked methods out of a class, into `_script_methods`, and have its instances
-    compiled when they are made.
+    """Move the marked methods of a class to its `_script_methods`, and wrap `__init__`, so that an
+    instance is compiled at its end.
     """
     stubs = {
         name: value.function
@@ -50,6 +52,7 @@ def collect_stubs(cls: type) -> None:
 
     def init_then_script(self: Any, *args: Any, **kwargs: Any) -> None:
         original_init(self, *args, **kwargs)
+        # not in the `__init__` of a base class, which runs before the attributes are complete
         if type(self) is cls and "_jit_type" not in self.__dict__:
             compile_in_place(self)
 
@@ -58,7 +61,7 @@ def collect_stubs(cls: type) -> None:
 
 
 def compile_in_place(module: Any) -> None:
-    """Make a compiled module of a `ScriptModule` that has just been initialised."""
+    """Turn a `ScriptModule` that has just been initialised into a compiled module."""
     from .frontend.inspect_module import attribute_value, concrete_type_of
     from .frontend.recursive import build_submodules, compile_methods, keep_in_python
 

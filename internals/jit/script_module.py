@@ -1,16 +1,16 @@
 """A compiled module: an `nn.Module` whose methods are graphs (`torch/jit/_script.py`,
 `torch/csrc/jit/api/module.h`).
 
-Its parameters, buffers and submodules live where those of every module live, so that
-`parameters()`, `state_dict()`, `to()`, `train()` and optimizers work as always. What it adds is a
-`ClassType`, which knows the attributes' types and has the methods. A graph's
-`prim::GetAttr[name="weight"](%self)` looks into the module's own dicts, in the one that the class
-type says.
+Its parameters, buffers and submodules are where every module has them, so `parameters()`,
+`state_dict()`, `to()`, `train()` and optimizers work as usual. In addition it has a `ClassType`,
+with the types of the attributes and with the methods. A node `prim::GetAttr[name="weight"](%self)`
+reads from the dict of the module that the class type names: `_parameters`, `_buffers`, `_modules`,
+or `__dict__`.
 
 Scripted modules are `RecursiveScriptModule`s, traced ones `TopLevelTracedModule`s.
 
-How the real one differs: the values live in a C++ object, in numbered slots; the Python module is a
-shell around it whose dicts are views of it.
+How the real one differs: the values are in numbered slots of a C++ object; the Python module is a
+wrapper, whose dicts are views of it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .ir.graph import Graph
     from .ir.types import Type
 
+# kind of attribute -> the module's dict that has it; all others are in `__dict__`
 _MEMBERS = {"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}
 _REASSIGNED = (
     "Cannot re-assign modules in a ScriptModule with non-scripted module, tried to replace "
@@ -39,15 +40,15 @@ _REASSIGNED = (
 
 
 class _Forward:
-    """`m.forward` is a compiled method of the module's class type."""
+    """A descriptor: `m.forward` is the compiled method of the module's class type."""
 
     def __get__(self, module: Any, kind: Any) -> Any:
         return self if module is None else module._method("forward")
 
 
 class ScriptModule(Module):
-    """What scripted and traced modules have in common. `original_name` is the name of the class
-    they were made from.
+    """The base of scripted and traced modules. `original_name` is the name of the class of the
+    original module.
     """
 
     forward = _Forward()
@@ -59,8 +60,8 @@ class ScriptModule(Module):
 
     @classmethod
     def _construct(cls, type: ClassType, original_name: str, values: dict[str, Any]) -> Any:
-        """A module of class `type` with these attribute values: tensors, submodules (compiled ones)
-        and plain values.
+        """A module of class `type` with these values of its attributes: tensors, compiled
+        submodules and plain values. Its `__init__` is not run.
         """
         module = cls._without_values(type, original_name)
         module._fill(values)
@@ -68,20 +69,23 @@ class ScriptModule(Module):
 
     @classmethod
     def _without_values(cls, type: ClassType, original_name: str) -> Any:
-        """A module that has no attributes yet; `_fill` gives them."""
+        """A module that has no attributes yet; `_fill` sets them."""
         module = cls.__new__(cls)
         Module.__init__(module)
         module.__dict__.update(_jit_type=type, original_name=original_name, _methods={})
         return module
 
     def _fill(self, values: dict[str, Any]) -> None:
+        """Set all attributes that the class type has, without checks."""
         own = self.__dict__
         for name, attribute in self._jit_type.attributes.items():
             members = _MEMBERS.get(attribute.kind)
             (own[members] if members else own)[name] = values[name]
 
     def _method(self, name: str) -> ScriptMethod:
-        """The compiled method, bound. Raises AttributeError when there is none of that name."""
+        """A compiled method, bound to the module. Raises AttributeError if there is none of that
+        name.
+        """
         bound = self._methods.get(name)
         if bound is None:
             function = self._jit_type.findMethod(name)
@@ -105,14 +109,14 @@ class ScriptModule(Module):
         return super().__getattr__(name)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """What the class type has keeps its type; constants stay what they are. Other attributes
-        are Python's business.
+        """Set an attribute. One that the class type has keeps its type; a constant cannot be set.
+        Other attributes are plain Python ones, which graphs do not see.
 
         Raises RuntimeError for a value of another type, for constants, and for new parameters and
         modules.
         """
         type = self.__dict__.get("_jit_type")
-        if type is None:
+        if type is None:  # not compiled yet
             super().__setattr__(name, value)
         elif (
             name in type.attributes
@@ -138,8 +142,8 @@ class ScriptModule(Module):
             object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        """What the class type has stays. Raises RuntimeError for members, AttributeError for other
-        attributes.
+        """Delete a plain Python attribute. Attributes of the class type cannot be deleted: raises
+        RuntimeError for a parameter, buffer or submodule, AttributeError for others.
         """
         attribute = self._jit_type.attributes.get(name) if "_jit_type" in self.__dict__ else None
         if attribute is None:
@@ -155,7 +159,7 @@ class ScriptModule(Module):
         )
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
-        """Raises RuntimeError for a name the class type does not have."""
+        """Set a buffer. Raises RuntimeError for a name that the class type does not have."""
         if "_jit_type" not in self.__dict__:
             super().register_buffer(name, tensor, persistent)
         elif name not in self._jit_type.attributes:
@@ -171,15 +175,15 @@ class ScriptModule(Module):
         )
 
     def define(self, src: str) -> None:
-        """Compile a method that is given as source: `m.define("def twice(self, x):\\n    return
-        self.forward(x) * 2")`.
+        """Compile a method that is given as source, in the names visible to the caller:
+        `m.define("def twice(self, x):\\n    return self.forward(x) * 2")`.
         """
         from .frontend.concrete_type import ConcreteType
         from .frontend.resolution import frame_resolver
 
         ConcreteType.of_compiled(self).define_text(src, frame_resolver())
 
-    # As a container, when it was made from one.
+    # As a container, if the original is one.
 
     def __len__(self) -> int:
         return (
@@ -206,12 +210,15 @@ class ScriptModule(Module):
         return list(self._modules.values())[index]
 
     def __bool__(self) -> bool:
-        return True
+        return True  # without this, Python would take an empty container for False
 
     def _has_method(self, name: str) -> bool:
         return self.__dict__["_jit_type"].findMethod(name) is not None
 
     def _container_kind(self) -> str:
+        """The kind of container: "list", "dict" or another. Raises NotImplementedError for a module
+        that is not a container.
+        """
         concrete = self.__dict__.get("_concrete_type")
         return (concrete is not None and concrete.iterable_kind) or self._not_a_container(
             "__iter__"
@@ -226,7 +233,9 @@ class ScriptModule(Module):
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """Tensors and values are copied, the type, its methods and compiled hooks are not."""
+        """A copy with copied tensors and values. The type, its methods and compiled hooks are
+        shared.
+        """
         shared = {"_jit_type", "_concrete_type"}
         hooks = (*self._forward_pre_hooks.values(), *self._forward_hooks.values())
         memo.update({id(hook): hook for hook in hooks if isinstance(hook, ScriptFunction)})
@@ -278,12 +287,13 @@ class ScriptModule(Module):
     def save_to_buffer(
         self, _extra_files: dict[str, Any] | None = None, *, format: str = "modern"
     ) -> bytes:
+        """The bytes that `save` would write."""
         from .saving import to_buffer
 
         return to_buffer(self, _extra_files, format=format)
 
     def extra_repr(self) -> str:
-        # of a class of the user's own
+        # the name is shown already if this is the class of the original, a subclass of ScriptModule
         own = type(self).__name__ == self.__dict__.get("original_name")
         return "" if own else f"original_name={self.original_name}"
 
@@ -295,6 +305,8 @@ class ScriptModule(Module):
 
 
 def _not_supported(name: str) -> Any:
+    """A method that only raises RuntimeError, in place of one of `nn.Module`."""
+
     def refused(self: ScriptModule, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(f"{name} is not supported on ScriptModules")
 
@@ -302,14 +314,14 @@ def _not_supported(name: str) -> Any:
 
 
 class RecursiveScriptModule(ScriptModule):
-    """A scripted module, made by `jit.script`. Hooks and the like belong on the module it is made
-    from.
+    """A scripted module, the result of `jit.script`. Hooks must be registered on the original
+    module, before it is compiled.
     """
 
 
 def cast(name: str, value: object, type: Type) -> Any:
-    """`value` as an attribute of this type: numbers converted, lists copied. Raises
-    RuntimeError.
+    """`value` as an attribute of this type: numbers are converted, lists copied. Raises
+    RuntimeError if it does not fit.
     """
     try:
         return converter(type)(value)
@@ -330,14 +342,14 @@ for _name in (
 
 
 def get_attribute(module: Module, name: str) -> Any:
-    """What `prim::GetAttr` reads."""
+    """The value that `prim::GetAttr` reads: the attribute `name` of the module's class type."""
     type = module.__dict__["_jit_type"]
     members = _MEMBERS.get(type.attributes[name].kind)
     return module.__dict__[members][name] if members else module.__dict__[name]
 
 
 def set_attribute(module: Module, name: str, value: object) -> None:
-    """What `prim::SetAttr` writes."""
+    """Set an attribute of the module's class type, as `prim::SetAttr` does, without checks."""
     type = module.__dict__["_jit_type"]
     members = _MEMBERS.get(type.attributes[name].kind)
     (module.__dict__[members] if members else module.__dict__)[name] = value

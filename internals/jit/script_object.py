@@ -1,14 +1,14 @@
-"""An object of a compiled class that is no module (`torch/csrc/jit/api/object.h`,
+"""Objects of compiled classes that are not modules (`torch/csrc/jit/api/object.h`,
 `torch.ScriptObject`).
 
     class no_grad:
       prev : bool
       def __enter__(self: __torch__.torch.autograd.grad_mode.no_grad) -> NoneType: ...
 
-They come out of archives only, which is where `with torch.no_grad()` of real PyTorch's scripts
-becomes such a class.
+They come only from archives: when real PyTorch saves a script with `with torch.no_grad()`, the
+archive has such a class.
 
-How the real one differs: `jit.script` compiles the user's classes to such types as well.
+How the real one differs: `jit.script` also compiles the user's classes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from .script_function import ScriptMethod
 
 
 class ScriptObject:
-    """Its attributes are in its dict, its methods in the type."""
+    """An object of the class `type`, whose attributes are in its `__dict__`, and whose methods are
+    in the type.
+    """
 
     def __init__(self, type: ClassType) -> None:
         self.__dict__["_jit_type"] = type

@@ -1,11 +1,11 @@
-"""Type variables of schemas: the `t` of `aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)`
-(`aten/src/ATen/core/type.cpp`).
+"""Type variables of schemas, such as the `t` of
+`aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)` (`aten/src/ATen/core/type.cpp`).
 
-Matching a call binds them, argument by argument, in an environment name → type; the types of the
-results are then evaluated in it. The first argument that mentions a variable decides; later ones
-need only be unifiable with it.
+Matching the arguments of a call, one by one, binds the variables in an environment, a dict from
+name to type; then the types of the results are evaluated in it. The first argument whose type has a
+variable decides what it stands for; the types of later ones must only be unifiable with that.
 
-How the real one differs: classes, awaitables and remote references may contain variables too.
+How the real one differs: classes, awaitables and remote references may contain variables, too.
 """
 
 from __future__ import annotations
@@ -36,21 +36,23 @@ def free_variables(type: Type) -> frozenset[str]:
 
 
 def match_type_variables(formal: Type, actual: Type, env: dict[str, Type]) -> str | None:
-    """Bind the variables of `formal` in `env` so that it may cover `actual` (`matchTypeVariables`).
+    """Bind the variables of `formal` in `env`, so that it has the form of `actual`
+    (`matchTypeVariables`).
 
-    Returns None, or why it can't be done, in PyTorch's words. It may still be that `actual` is no
-    subtype of the result.
+    Returns None, or the reason why that is impossible, in PyTorch's words. `actual` may still not
+    be a subtype of the result: the caller has to check.
     """
     if not free_variables(formal):
         return None
     if isinstance(formal, VarType):
         return _bind(formal.name, actual, env)
     if isinstance(formal, OptionalType):
-        if isinstance(actual, NoneType):
+        if isinstance(actual, NoneType):  # fits any Optional, and binds nothing
             return None
         inner = actual.element if isinstance(actual, OptionalType) else actual
         return match_type_variables(formal.element, inner, env)
     if isinstance(formal, ListType) and isinstance(actual, TupleType):
+        # a tuple may be passed for a list, with the type that its elements have in common
         common = unify_type_list(actual.elements) if actual.elements else None
         if common is not None:
             return match_type_variables(formal.element, common, env)
@@ -82,6 +84,7 @@ def evaluate(type: Type, env: dict[str, Type]) -> Type | None:
 
 
 def _bind(name: str, actual: Type, env: dict[str, Type]) -> str | None:
+    """Bind one variable, if it is not bound yet; else compare. Returns None or the reason."""
     bound = env.setdefault(name, actual)
     if bound is actual or unify_types(bound, actual) is not None:
         return None

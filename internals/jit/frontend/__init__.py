@@ -1,15 +1,18 @@
 """From Python source to IR (`torch/jit/frontend.py`, `torch/csrc/jit/frontend`).
 
-    source.py, build_*.py, tree.py   Python's source, parsed, as a smaller tree: what the language
-                                     has, and where everything is
-    annotations.py, type_comments.py  what annotations mean
-    compiler.py                      the tree as a graph; its docstring lists the rest, and steps.py
-                                     shows it step by step
-    recursive.py                     modules: inspect_module.py looks one over, concrete_type.py
-                                     compiles its methods
+A function passes through three forms: Python's own syntax tree, a smaller tree that holds only what
+TorchScript has, and the graph.
 
-How the real one differs: the second half is C++, and has a parser of its own for programs that come
-as text.
+    source.py, build_*.py, tree.py    parse Python's source into the smaller tree, each node with
+                                      its range in the source
+    annotations.py, type_comments.py  the types that annotations stand for
+    compiler.py                       the tree as a graph; its docstring lists the rest, and
+                                      steps.py shows it step by step
+    recursive.py                      modules: inspect_module.py examines one, concrete_type.py
+                                      compiles its methods
+
+How the real one differs: everything after the tree is C++ there, with a parser of its own for
+programs that are given as text.
 """
 
 from __future__ import annotations
@@ -29,11 +32,11 @@ __all__ = [
 
 
 def script_function(fn: Callable[..., Any]) -> ScriptFunction:
-    """Compile a Python function, and the functions it calls. Compiled once: the next call gives the
+    """Compile a Python function and the functions it calls. A second call with `fn` returns the
     same object.
 
-    Raises RuntimeError, NotSupportedError or OSError, showing the place, for what cannot be
-    compiled.
+    Raises RuntimeError or NotSupportedError, with the line in question, if the function cannot be
+    compiled, and OSError if its source cannot be found.
     """
     from .recursion import compile_python_function
 

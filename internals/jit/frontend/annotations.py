@@ -1,20 +1,22 @@
-"""What an annotation means as a type of the IR (`torch/jit/annotations.py`,
+"""From annotations to types of the IR (`torch/jit/annotations.py`,
 `torch/csrc/jit/frontend/script_type_parser.cpp`).
 
     def f(x: Vec, n: "Optional[int]", m: torch.Tensor): ...
 
-An annotation is an object where a function is not compiled, and of attributes of modules: `int`,
-`List[Tensor]`, `int | None`. `Tensor` stands for all tensors, `torch.FloatTensor` as well: dtypes
-are not checked. No annotation means Tensor.
+An annotation comes in one of two forms. For attributes of modules, and for functions that are not
+compiled, it is a Python object: `int`, `List[Tensor]`, `int | None` (`type_of_annotation`). In
+source that is being compiled, it is an expression of the tree (`type_of_expr`).
 
-In source that is compiled it is an expression. Names mean what they mean where the function was
-defined, so aliases work (`Vec = List[int]`). What Python cannot tell is taken for the name of a
-type (`Tensor`, `number`, `Device`) or of a constructor (`List`, `Optional`); what that is neither
-is an error under the very name.
+The expression is first evaluated, with the names that are visible where the function was defined,
+so aliases work (`Vec = List[int]`). Where Python does not know a name, it is looked up among the
+types (`Tensor`, `number`, `Device`) and type constructors (`List`, `Optional`) of TorchScript; if
+it is neither, the error underlines it.
+
+`Tensor` and `torch.FloatTensor` both mean any tensor: dtypes are not checked. A parameter without
+annotation is a Tensor.
 
 How the real one differs: it has unions other than Optional, enums, user classes, interfaces,
-streams and remote references; it looks an expression up by its text, before it looks at the
-expression.
+streams and remote references; it looks the text of an expression up before it evaluates it.
 """
 
 from __future__ import annotations
@@ -76,8 +78,10 @@ BY_OBJECT: dict[Any, Type] = {
     Generator: GeneratorType.get(),
     dtype: IntType.get(),
 }
+# types that the keys of a dict may have
 KEYS = (IntType, FloatType, ComplexType, TensorType, DeviceObjType, StringType)
 
+# by id, because an annotation need not be hashable
 ONE = "without a contained type. Please add a contained type, e.g."
 BARE = {
     id(typing.Tuple): f"Tuple {ONE} Tuple[int]",  # noqa: UP006
@@ -91,7 +95,7 @@ BARE = {
 def type_of_annotation(
     annotation: object, where: SourceRange, resolver: Resolver | None = None
 ) -> Type:
-    """The type an annotation object means. Raises ValueError if it means none."""
+    """The type that an annotation object stands for. Raises ValueError if it is not a type."""
     found = try_type_of_annotation(annotation, where, resolver)
     if found is None:
         raise ValueError(f"Unknown type annotation: '{annotation}' at {where.highlight()}")
@@ -101,8 +105,10 @@ def type_of_annotation(
 def try_type_of_annotation(
     annotation: object, where: SourceRange, resolver: Resolver | None = None
 ) -> Type | None:
-    """The same; None for what is no type of TorchScript. Raises RuntimeError for `List` without an
-    element type.
+    """The type that an annotation object stands for, or None if it is not a type of TorchScript.
+
+    Raises RuntimeError for `List` without an element type, for enums, and for unions other than
+    Optional.
     """
     if annotation is inspect.Signature.empty:
         return TensorType.getInferred()
@@ -119,7 +125,7 @@ def try_type_of_annotation(
         return TensorType.get()
     try:
         known = BY_OBJECT.get(annotation)
-    except TypeError:  # it cannot be hashed, so it is no type
+    except TypeError:  # not hashable, so not a type
         return None
     if known is not None:
         return known
@@ -156,10 +162,10 @@ def signature_types(
     resolver: Resolver | None = None,
     is_method: bool = False,
 ) -> tuple[list[Type], Type] | None:
-    """The types of the parameters and of the result of a function that is not compiled; None if it
-    says none.
+    """The parameter types and the return type of a function that is not compiled; None if it
+    declares none.
 
-    Annotations count first, then a type comment in the source. For a method, `self` is left out.
+    Annotations come first, then a type comment in the source. The `self` of a method is omitted.
     """
     try:
         signature = inspect.signature(fn)
@@ -177,6 +183,7 @@ def signature_types(
 
 
 def _comment_types(fn: Callable[..., Any], resolver: Resolver) -> tuple[list[Type], Type] | None:
+    """The types in `# type: (int, Tensor) -> Tensor`; None without a comment or without source."""
     try:
         comment = type_comments.find("".join(source_lines(fn)[0]))
     except (OSError, TypeError):
@@ -191,7 +198,7 @@ def _comment_types(fn: Callable[..., Any], resolver: Resolver) -> tuple[list[Typ
 
 
 def dict_type(key: Type, value: Type) -> DictType:
-    """Raises RuntimeError for keys that cannot be."""
+    """`Dict[key, value]`. Raises RuntimeError for a type that keys cannot have."""
     if not isinstance(key, KEYS):
         raise RuntimeError(
             f"Cannot create dict for key type '{key}', only int, float, complex, Tensor, device "
@@ -207,11 +214,14 @@ def _of_generic(
     where: SourceRange,
     resolver: Resolver | None,
 ) -> Type | None:
+    """The type of `origin[args]`, such as `List[int]`; None if the origin or an argument is not a
+    type of TorchScript.
+    """
     if origin in (Union, types.UnionType):
         return _of_union(annotation, args, where, resolver)
-    if origin is tuple and args == ((),):
+    if origin is tuple and args == ((),):  # `Tuple[()]`, as old versions of `typing` hold it
         args = ()
-    if Ellipsis in args:
+    if Ellipsis in args:  # `Tuple[int, ...]`: a tuple has a fixed length in TorchScript
         return None
     if origin is dict and len(args) == 2:
         for each in args:
@@ -233,6 +243,9 @@ def _of_generic(
 def _of_union(
     annotation: Any, args: tuple[Any, ...], where: SourceRange, resolver: Resolver | None
 ) -> Type:
+    """The type of a union object with the members `args`. Raises AssertionError if a member is not
+    a type of TorchScript.
+    """
     if set(args) == {int, float, complex}:
         return NumberType.get()
     members = []
@@ -249,10 +262,10 @@ def _of_union(
 
 
 def union(members: list[Type], where: SourceRange) -> Type:
-    """`T | None` is an optional; `int | float | complex` a number. Raises RuntimeError for other
-    unions.
+    """The type of a union: `T | None` is an Optional, `int | float | complex` a number. Raises
+    RuntimeError for other unions.
     """
-    distinct = list(dict.fromkeys(members))
+    distinct = list(dict.fromkeys(members))  # without repetitions, in the order written
     rest = [each for each in distinct if not isinstance(each, NoneType)]
     if {type(each) for each in rest} == {IntType, FloatType, ComplexType}:
         number = NumberType.get()
@@ -270,7 +283,9 @@ def union(members: list[Type], where: SourceRange) -> Type:
 def _of_text(
     annotation: str | typing.ForwardRef, where: SourceRange, resolver: Resolver | None
 ) -> Type | None:
-    """`from __future__ import annotations` leaves text, and so do quotes."""
+    """The type of an annotation that is text: in quotes, or in a module with `from __future__
+    import annotations`. None if it is not a type.
+    """
     text = annotation if isinstance(annotation, str) else annotation.__forward_arg__
     try:
         return type_of_string(tree.StringLiteral(where, text), resolver or mapping_resolver({}))
@@ -298,13 +313,16 @@ BY_NAME: dict[str, Type] = {
     "list": AnyListType.get(),
     "tuple": AnyTupleType.get(),
 }
-UNKNOWN = object()
+UNKNOWN = object()  # a mark of its own, because None is a valid annotation
 
 
 def type_of_expr(expr: tree.Expr, resolver: Resolver) -> Type:
-    """The type that an expression means. Raises RuntimeError, marked, if it means none."""
+    """The type that an expression stands for. Raises RuntimeError, with the expression underlined,
+    if it is not a type.
+    """
     resolve_type = getattr(resolver, "resolve_type", None)
-    if resolve_type is not None:  # the names are those of an archive: nothing in it is Python's
+    # Names in the code of an archive refer to the archive's own types, never to Python objects.
+    if resolve_type is not None:
         named = type_name(expr)
         known = None if named is None else resolve_type(named)
         if known is not None:
@@ -331,8 +349,8 @@ def type_of_expr(expr: tree.Expr, resolver: Resolver) -> Type:
 
 
 def type_of_param(param: tree.Param, resolver: Resolver) -> tuple[Type, int | None]:
-    """The type of a parameter, and N where it is annotated `BroadcastingListN[T]`: one T may then
-    stand for N of them.
+    """The type of a parameter, and N if it is annotated `BroadcastingListN[T]` (else None): a
+    single T may then be passed for a list of N.
     """
     if param.type is None:
         return TensorType.getInferred(), None
@@ -341,16 +359,18 @@ def type_of_param(param: tree.Param, resolver: Resolver) -> tuple[Type, int | No
 
 
 def evaluate(expr: tree.Expr, resolver: Resolver) -> Any:
-    """The object that names, attributes and subscripts lead to; UNKNOWN if they lead nowhere."""
+    """The object that names, attributes and subscripts evaluate to; UNKNOWN if that fails."""
     try:
         return _evaluate(expr, resolver)
     except Exception:
-        # whatever the user's `__getattr__` and `__getitem__` raise: Python does not know this type
+        # the user's `__getattr__` and `__getitem__` may raise anything
         return UNKNOWN
 
 
 def type_name(expr: tree.Expr) -> str | None:
-    """`Tensor`, `None`, `torch.Tensor` (which is `Tensor`), `a.b.C`."""
+    """The dotted name that an expression spells: `Tensor`, `None`, `a.b.C`; `torch.Tensor` is
+    shortened to `Tensor`. None for other expressions.
+    """
     if isinstance(expr, tree.Var):
         return expr.name.name
     if isinstance(expr, tree.NoneLiteral):
@@ -365,6 +385,9 @@ def type_name(expr: tree.Expr) -> str | None:
 
 
 def _evaluate(expr: tree.Expr, resolver: Resolver) -> Any:
+    """The object that an expression evaluates to. Raises NameError for other kinds of expression,
+    and whatever the objects in it raise.
+    """
     if isinstance(expr, tree.Var):
         return resolver(expr.name.name)
     if isinstance(expr, tree.NoneLiteral):
@@ -381,6 +404,9 @@ def _evaluate(expr: tree.Expr, resolver: Resolver) -> Any:
 
 
 def _type_of_subscript(expr: tree.Subscript, resolver: Resolver) -> Type:
+    """The type of `List[int]` and the like, by the name of the constructor. Raises RuntimeError for
+    an unknown constructor, or a wrong number of element types.
+    """
     name = type_name(expr.value)
     if name is None:
         raise error(expr.value.range, "Subscripted type must be a type identifier")
@@ -398,7 +424,7 @@ def _type_of_subscript(expr: tree.Subscript, resolver: Resolver) -> Type:
     ):
         raise error(expr.range, f"Unknown type constructor {full_name}")
     parts = expr.subscript_exprs
-    if (
+    if (  # `Tuple[()]`, the empty tuple
         name in ("Tuple", "tuple")
         and len(parts) == 1
         and isinstance(parts[0], tree.TupleLiteral)
@@ -422,15 +448,15 @@ def _type_of_subscript(expr: tree.Subscript, resolver: Resolver) -> Type:
 
 
 def type_of_string(expr: tree.StringLiteral, resolver: Resolver) -> Type:
-    """A type in quotes, for what is defined later."""
-    if hasattr(resolver, "resolve_type"):
+    """The type that a string in quotes stands for: a class may be named before it is defined."""
+    if hasattr(resolver, "resolve_type"):  # an archive has no quoted types
         raise error(expr.range, f"Unknown type name '{expr.text}'")
     try:
         parsed = build_expression(
             SourceContext(expr.text, None, 1), parse_expression(expr.text.strip())
         )
         found = _members_evaluated(parsed, resolver)
-    except Exception:  # no Python, or nothing that the frontend has
+    except Exception:  # not valid Python, or not part of TorchScript
         found = UNKNOWN
     as_object = None if found is UNKNOWN else try_type_of_annotation(found, expr.range, resolver)
     if as_object is None:
@@ -439,19 +465,26 @@ def type_of_string(expr: tree.StringLiteral, resolver: Resolver) -> Type:
 
 
 def _members_evaluated(expr: tree.Expr, resolver: Resolver) -> Any:
+    """The object of an expression; `A | B` is evaluated as `Union[A, B]`, which also takes members
+    that do not define `|`.
+    """
     if isinstance(expr, tree.BinOp) and expr.kind == "|":
         return Union[tuple(_evaluate(each, resolver) for each in _members(expr))]  # noqa: UP007
     return _evaluate(expr, resolver)
 
 
 def _members(expr: tree.Expr) -> list[tree.Expr]:
+    """The operands of `A | B | C`, which is parsed as `(A | B) | C`."""
     if isinstance(expr, tree.BinOp) and expr.kind == "|":
         return [*_members(expr.lhs), *_members(expr.rhs)]
     return [expr]
 
 
 def _broadcasting_list(expr: tree.Expr, resolver: Resolver) -> tuple[Type, int] | None:
-    inner = None
+    """`List[T]` and N for `BroadcastingListN[T]`, an Optional of it and N for `Optional[...]` or
+    `... | None` around it; None for any other annotation.
+    """
+    inner = None  # the expression within the Optional
     if (
         isinstance(expr, tree.Subscript)
         and type_name(expr.value) == "Optional"

@@ -1,12 +1,14 @@
-"""Expressions of Python's `ast` become expressions of the tree (`ExprBuilder` of
+"""From expressions of Python's `ast` to expressions of the tree (`ExprBuilder` of
 `torch/jit/frontend.py`).
 
-Some get simpler on the way: `1 < x < 3` becomes `1 < x and x < 3` (with `x` twice), `f"{x} left"`
-becomes `"{} left".format(x)`, a generator becomes a list comprehension. What is missing in the
-table at the end does not exist in TorchScript: `lambda`, `:=`, `yield`, `await`, sets.
+One function builds each kind of expression, and the table `BUILDERS` at the end chooses it. A kind
+that is missing there does not exist in TorchScript: `lambda`, `:=`, `yield`, `await`, sets.
 
-How the real one differs: numbers keep only Python's `str()` of them there, too, so `1e3` underlines
-as `1000.0` would.
+Some expressions get simpler: `1 < x < 3` becomes `1 < x and x < 3` (`x` is evaluated twice),
+`f"{x} left"` becomes `"{} left".format(x)`, a generator becomes a list comprehension.
+
+Of a number only Python's `str()` is kept, as in PyTorch: an error about `1e3` therefore underlines
+as many characters as `1000.0` has.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ COMPARISON = {
 
 
 def build_expression(context: SourceContext, node: ast.expr) -> tree.Expr:
-    """The tree of an expression. Raises NotSupportedError where TorchScript does not have it."""
+    """The tree of an expression. Raises NotSupportedError if TorchScript does not have it."""
     build = BUILDERS.get(type(node))
     if build is None:
         raise UnsupportedNodeError(context, node)
@@ -68,6 +70,9 @@ def build_all(context: SourceContext, nodes: list[ast.expr]) -> tuple[tree.Expr,
 
 
 def build_name(context: SourceContext, node: ast.Name) -> tree.Expr:
+    """A name; `Ellipsis` is written `...`. Raises NotSupportedError for names that start with
+    `__jit`.
+    """
     where = context.range_of(node, len(node.id))
     if node.id.startswith(RESERVED_PREFIX):
         raise NotSupportedError(
@@ -79,6 +84,7 @@ def build_name(context: SourceContext, node: ast.Name) -> tree.Expr:
 
 
 def build_constant(context: SourceContext, node: ast.Constant) -> tree.Expr:
+    """A literal. Raises FrontendError for bytes, the only kind that TorchScript does not have."""
     value = node.value
     where = context.range_of(node, len(str(value)))
     if value is None:
@@ -88,6 +94,7 @@ def build_constant(context: SourceContext, node: ast.Constant) -> tree.Expr:
     if isinstance(value, (int, float, complex)):
         return tree.Const(where, str(value))
     if isinstance(value, str):
+        # the opening quote and the text
         return tree.StringLiteral(context.range_of(node, len(value) + 1), value)
     if value is Ellipsis:
         return tree.Dots(context.range_of(node, len("...")))
@@ -95,8 +102,8 @@ def build_constant(context: SourceContext, node: ast.Constant) -> tree.Expr:
 
 
 def build_formatted_string(context: SourceContext, node: ast.JoinedStr) -> tree.Expr:
-    """`f"{x} left"` is `"{} left".format(x)`. Conversions (`!r`) and formats (`:.3f`) are
-    refused.
+    """`f"{x} left"` becomes `"{} left".format(x)`. Raises NotSupportedError for conversions (`!r`)
+    and formats (`:.3f`).
     """
     text, args = "", []
     for part in node.values:
@@ -126,19 +133,21 @@ def build_binary(context: SourceContext, node: ast.BinOp) -> tree.Expr:
 
 
 def build_unary(context: SourceContext, node: ast.UnaryOp) -> tree.Expr:
+    """`not x`, `-x`, `~x`. Raises NotSupportedError for `+x`."""
     operand = build_expression(context, node.operand)
     kind = UNARY.get(type(node.op))
     if kind is None:
         raise NotSupportedError(
             operand.range, f"unsupported unary operator: {type(node.op).__name__}"
         )
+    # In an archive `-1` is a literal; in Python's source it is `neg(1)`, which the compiler folds.
     if context.is_archive and kind == "-" and isinstance(operand, tree.Const):
         return tree.Const(context.range_of(node, 1 + len(operand.text)), f"-{operand.text}")
     return tree.UnaryOp(context.range_of(node, len(kind)), kind, operand)
 
 
 def build_boolean(context: SourceContext, node: ast.BoolOp) -> tree.Expr:
-    """`a and b and c` is `(a and b) and c`."""
+    """`a and b and c`, one node in Python's `ast`, becomes `(a and b) and c`."""
     result, *others = build_all(context, node.values)
     for other in others:
         result = tree.BinOp(result.range, BOOLEAN[type(node.op)], result, other)
@@ -146,13 +155,14 @@ def build_boolean(context: SourceContext, node: ast.BoolOp) -> tree.Expr:
 
 
 def build_comparison(context: SourceContext, node: ast.Compare) -> tree.Expr:
-    """A chain becomes comparisons of neighbours, joined by `and`: what stands between two
-    comparisons is evaluated twice.
+    """`a < b < c` becomes `a < b and b < c`, so that b is evaluated twice; `a not in b` becomes
+    `not a in b`.
     """
     operands = build_all(context, [node.left, *node.comparators])
     result: tree.Expr | None = None
     for lhs, op, rhs in zip(operands, node.ops, operands[1:]):
         if isinstance(op, ast.NotIn):
+            # the characters of " not in " itself
             between = context.raw_range(lhs.range.end, rhs.range.start)
             each: tree.Expr = tree.UnaryOp(between, "not", tree.BinOp(lhs.range, "in", lhs, rhs))
         else:
@@ -176,11 +186,11 @@ def build_ternary(context: SourceContext, node: ast.IfExp) -> tree.Expr:
 
 
 def build_attribute(context: SourceContext, node: ast.Attribute) -> tree.Expr:
-    """`value.name`: Python does not say where the name begins, so it is looked for behind the
+    """`value.name`. Python's `ast` has no position for the name, so it is searched for behind the
     value.
     """
     value = build_expression(context, node.value)
-    start = value.range.end + 1
+    start = value.range.end + 1  # after the dot
     while context.text[start].isspace():
         start += 1
     name = tree.Ident(context.raw_range(start, start + len(node.attr)), node.attr)
@@ -188,6 +198,7 @@ def build_attribute(context: SourceContext, node: ast.Attribute) -> tree.Expr:
 
 
 def build_call(context: SourceContext, node: ast.Call) -> tree.Expr:
+    """`f(x, *xs, k=v)`. Raises NotSupportedError for `**kwargs`."""
     callee = build_expression(context, node.func)
     args = build_all(context, node.args)
     keywords = []
@@ -200,8 +211,8 @@ def build_call(context: SourceContext, node: ast.Call) -> tree.Expr:
 
 
 def build_subscript(context: SourceContext, node: ast.Subscript) -> tree.Expr:
-    """`x[i, a:b]`: a tuple of indices is taken apart, `x[()]` keeps its empty tuple. The range ends
-    with the bracket.
+    """`x[i, a:b]`: the tuple of indices is split into its parts, while `x[()]` keeps its empty
+    tuple. The range ends at the closing bracket.
     """
     value = build_expression(context, node.value)
     if isinstance(node.slice, ast.Tuple) and not node.slice.elts:
@@ -215,6 +226,7 @@ def build_subscript(context: SourceContext, node: ast.Subscript) -> tree.Expr:
 
 
 def _index(context: SourceContext, value: tree.Expr, node: ast.expr) -> tree.Expr:
+    """One part of an index. A slice has the range of the subscripted `value`, as in PyTorch."""
     if not isinstance(node, ast.Slice):
         return build_expression(context, node)
     bounds = [
@@ -240,6 +252,7 @@ def build_tuple(context: SourceContext, node: ast.Tuple) -> tree.Expr:
 
 
 def build_dict(context: SourceContext, node: ast.Dict) -> tree.Expr:
+    """`{k: v}`. Raises NotSupportedError for `{**d}`, which has None for a key in `ast`."""
     where = context.range_of(node, 1)
     keys = [key for key in node.keys if key is not None]
     if len(keys) < len(node.keys):
@@ -264,6 +277,9 @@ def build_dict_comprehension(context: SourceContext, node: ast.DictComp) -> tree
 def _only_generator(
     context: SourceContext, node: ast.ListComp | ast.GeneratorExp | ast.DictComp
 ) -> tuple[Any, Any]:
+    """The range of a comprehension and its only `for`. Raises NotSupportedError if it has several,
+    or an `if`.
+    """
     where = context.range_of(node, 0)
     if len(node.generators) != 1:
         raise NotSupportedError(where, "Only a single generator is currently supported")

@@ -1,14 +1,15 @@
-"""Statements of Python's `ast` become statements of the tree (`StmtBuilder` of
+"""From statements of Python's `ast` to statements of the tree (`StmtBuilder` of
 `torch/jit/frontend.py`).
 
-What is missing in the table at the end does not exist in TorchScript: `try`, `global`, `import`,
-`match`, definitions inside a function, and everything `async`.
+One function builds each kind of statement, and the table `BUILDERS` at the end chooses it. A kind
+that is missing there does not exist in TorchScript: `try`, `global`, `import`, `match`, and
+everything `async`.
 
-A definition inside a function is what `fork` looks like in the code of an archive; only there may
-it be.
+A definition inside a function is allowed in the code of an archive only, where `fork` is written
+that way.
 
-How the real one differs: `with torch.jit._IgnoreContextManager(...)`, which moves its body into an
-ignored function made on the spot, is not built here: it needs to `exec` what it makes.
+How the real one differs: it also has `with torch.jit._IgnoreContextManager(...)`, which moves its
+body into an ignored function that it generates and runs with `exec`.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def build_statements(
 
 
 def build_statement(context: SourceContext, statement: ast.stmt) -> tree.Stmt:
+    """The tree of one statement. Raises UnsupportedNodeError if TorchScript does not have it."""
     build = BUILDERS.get(type(statement))
     if build is None or (isinstance(statement, ast.FunctionDef) and not context.is_archive):
         raise UnsupportedNodeError(context, statement)
@@ -66,6 +68,9 @@ def build_assign(context: SourceContext, s: ast.Assign) -> tree.Stmt:
 
 
 def build_annotated_assign(context: SourceContext, s: ast.AnnAssign) -> tree.Stmt:
+    """`x: T = v`. Raises UnsupportedNodeError without a value, and ValueError for `self.x: T = v`
+    outside `__init__`.
+    """
     if s.value is None:
         raise UnsupportedNodeError(context, s, "without assigned value")
     if (
@@ -73,6 +78,7 @@ def build_annotated_assign(context: SourceContext, s: ast.AnnAssign) -> tree.Stm
         and _is_self(s.target.value)
         and context.function_name != "__init__"
     ):
+        # the underlined part: `self.x: T`, or `self.x` when T is not a plain name
         length = len(f"self.{s.target.attr}")
         length += len(f": {s.annotation.id}") if isinstance(s.annotation, ast.Name) else 0
         raise ValueError(
@@ -86,10 +92,12 @@ def build_annotated_assign(context: SourceContext, s: ast.AnnAssign) -> tree.Stm
 
 
 def build_augmented_assign(context: SourceContext, s: ast.AugAssign) -> tree.Stmt:
+    """`x += v` and so on. Raises NotSupportedError for `//=` and `@=`."""
     lhs = build_expression(context, s.target)
     rhs = build_expression(context, s.value)
     op = AUGMENTED.get(type(s.op))
     if op is None:
+        # `ast` has no position for the operator: underline its last two characters, as in `@=`
         equals = context.text[: rhs.range.start].rindex("=")
         kind = type(s.op).__name__
         where = context.raw_range(equals - 1, equals + 1)
@@ -131,6 +139,7 @@ def build_if(context: SourceContext, s: ast.If) -> tree.Stmt:
 
 
 def build_while(context: SourceContext, s: ast.While) -> tree.Stmt:
+    """`while test: body`. Raises NotSupportedError for an `else`."""
     where = context.range_of(s, len("while"))
     if s.orelse:
         raise NotSupportedError(where, "else branches of while loops aren't supported")
@@ -138,6 +147,7 @@ def build_while(context: SourceContext, s: ast.While) -> tree.Stmt:
 
 
 def build_for(context: SourceContext, s: ast.For) -> tree.Stmt:
+    """`for target in iter: body`. Raises NotSupportedError for an `else`."""
     where = context.range_of(s, len("for"))
     if s.orelse:
         raise NotSupportedError(where, "else branches of for loops aren't supported")
@@ -154,16 +164,20 @@ def build_with(context: SourceContext, s: ast.With) -> tree.Stmt:
 
 
 def build_with_item(context: SourceContext, item: ast.withitem) -> tree.WithItem:
+    """`target as var`. Raises NotSupportedError unless `var` is a name."""
     target = build_expression(context, item.context_expr)
     var = build_expression(context, item.optional_vars) if item.optional_vars is not None else None
     if var is not None and not isinstance(var, tree.Var):
         raise NotSupportedError(var.range, "the target of `with ... as` must be a name")
-    # as long as in PyTorch; nothing underlines it
+    # the length that PyTorch has; no error underlines this range
     where = context.range_of(item.context_expr, len("with statements"))
     return tree.WithItem(where, target, var)
 
 
 def build_closure(context: SourceContext, s: ast.FunctionDef) -> tree.Stmt:
+    """A definition inside a function of an archive: the body of a fork, which takes no arguments
+    and uses the names around it.
+    """
     where = context.range_of(s, len("def"))
     if s.args.posonlyargs or s.args.args or s.args.kwonlyargs or s.args.vararg or s.args.kwarg:
         raise NotSupportedError(where, "a function inside a function takes no arguments")

@@ -1,14 +1,13 @@
-"""Python's `ast` becomes the tree: definitions, parameters and what surrounds them
-(`torch/jit/frontend.py`).
+"""From a Python function to its tree: the definition and its parameters (`torch/jit/frontend.py`).
 
-`tree_of(fn, name)` is what `print(1 + 2)` begins with: find the source, let Python parse it, keep
-what TorchScript has and refuse the rest where it stands. The statements are in
-`build_statements.py`, the expressions in `build_expressions.py`.
+`tree_of(fn, name)` is the first step of compiling: it finds the source, lets Python parse it, and
+builds the tree of it, raising an error at the first thing that TorchScript does not have. The
+statements are in `build_statements.py`, the expressions in `build_expressions.py`.
 
 No type is known yet and no name is looked up: `x + y` is a `BinOp` whether x is a tensor, a list or
-nothing at all.
+undefined.
 
-How the real one differs: MonkeyType's recorded calls may fill in the types of parameters there
+How the real one differs: there, calls recorded by MonkeyType may supply the types of parameters
 (profile directed typing).
 """
 
@@ -35,12 +34,12 @@ def tree_of(
     fn: Callable[..., Any] | ParsedFunction, name: str, self_name: str | None = None,
     comment: str | None = None,
 ) -> tree.Def:  # fmt: skip
-    """The tree of a function, called `name`; of a method when `self_name`, the type of its `self`,
-    is given.
+    """The tree of a function called `name`; of a method, if `self_name`, the type of its `self`, is
+    given.
 
     `name` need not be `fn.__name__`: in a class with `forward = _forward`, the tree of `forward` is
-    wanted. Raises what `parse_function` raises, NotSupportedError and UnsupportedNodeError for what
-    TorchScript does not have, and RuntimeError for a type comment that is none.
+    wanted. Raises the errors of `parse_function`, NotSupportedError or UnsupportedNodeError for
+    syntax that TorchScript does not have, and RuntimeError for a malformed type comment.
     """
     parsed = fn if isinstance(fn, ParsedFunction) else parse_function(fn)
     comment = comment or type_comments.find(parsed.text)
@@ -57,7 +56,7 @@ def build_def(
     name: str,
     self_name: str | None = None,
 ) -> tree.Def:
-    """The tree of a definition that is parsed already; `comment` is its type comment."""
+    """The tree of a definition that Python has parsed; `comment` is its type comment, or None."""
     where = context.range_of(definition, len("def"))
     params = build_parameters(context, definition.args, self_name)
     returns = (
@@ -76,12 +75,14 @@ def build_def(
 def build_parameters(
     context: SourceContext, args: ast.arguments, self_name: str | None
 ) -> tuple[tree.Param, ...]:
-    """The parameters. Keyword-only ones may not have defaults, and there is no `*args`.
+    """The parameters of a definition. Their defaults are not part of the tree
+    (`default_arguments`).
 
-    Raises NotSupportedError at the argument.
+    Raises NotSupportedError for `*args`, `**kwargs` and keyword-only parameters with defaults.
     """
     for variable in (args.kwarg, args.vararg):
         if variable is not None:
+            # the underlined part starts with the last star before the name
             start = context.range_of(variable, len(variable.arg))
             raise NotSupportedError(
                 context.raw_range(start.start - 1, start.end), VARIABLE_ARGUMENTS
@@ -98,6 +99,7 @@ def build_parameters(
 def build_parameter(
     context: SourceContext, arg: ast.arg, self_name: str | None, kwarg_only: bool
 ) -> tree.Param:
+    """One parameter. The `self` of a method is annotated with `self_name`."""
     where = context.range_of(arg, len(arg.arg))
     annotation: tree.Expr | None = None
     if arg.annotation is not None:
@@ -108,7 +110,9 @@ def build_parameter(
 
 
 def default_arguments(fn: Callable[..., Any] | None) -> dict[str, Any]:
-    """The values of the defaults of a Python function, by parameter."""
+    """The default values of a Python function, by name of the parameter. Parameters without a
+    default are omitted.
+    """
     if fn is None:
         return {}
     parameters = inspect.signature(fn).parameters
@@ -120,8 +124,8 @@ def default_arguments(fn: Callable[..., Any] | None) -> dict[str, Any]:
 
 
 def _raising(definition: ast.FunctionDef, keep_return_type: bool) -> ast.FunctionDef:
-    """What an `@unused` function is compiled to: it takes anything and raises. Its body may be
-    anything, too.
+    """The definition that replaces an `@unused` function: it accepts anything and raises an error.
+    The original body is dropped before it is looked at, so it need not be TorchScript.
     """
     stand_in = ast.parse(
         'def unused_fn(self: Any):\n\traise RuntimeError("Cannot call @unused methods")'

@@ -1,16 +1,13 @@
 """Calls of operators: `x + 1`, `torch.relu(x)`, `x.size(0)`, `len(xs)` (`emitBuiltinCall` of
 `schema_matching.cpp`).
 
-All overloads of the operator are candidates, and after them the few that are written in TorchScript
-(`SOURCES`): arithmetic with the number on the left, which tensors have no operators for. Such a
-call is replaced by the function's nodes: `1 - x` is `neg(x) + 1`.
+The candidates of a call are all overloads of the operator, and after them a few functions written
+in TorchScript (`SOURCES`), mostly arithmetic with the number on the left, for which there is no
+operator. A call of such a function is replaced by its nodes: `1 - x` becomes `neg(x) + 1`.
 
-An archive says which version of the operators it was written for. Those whose meaning has changed
-since are then not candidates; in their place are functions that say in today's operators what the
-old ones did (`upgrades`), to be inserted in the same way.
-
-How the real one differs: the written ones include `_pair` and its relatives, and are kept with the
-place they are written at.
+An archive records the version of the operators it was written for. Overloads whose meaning has
+changed since are then not candidates; in their place are functions that express the old meaning in
+today's operators (`upgrades`), and that are inserted in the same way.
 """
 
 from __future__ import annotations
@@ -37,6 +34,8 @@ if TYPE_CHECKING:
 
     from .compiler import Compiler
 
+# The texts below are compiled as they stand, each with `{scalar}` replaced by several types. Their
+# line numbers are seen in the graphs, so keep their lines where they are.
 SCALAR_ON_THE_LEFT = """
 def mul(a : {scalar}, b : Tensor) -> Tensor:
   return b * a
@@ -85,7 +84,8 @@ SOURCES = (
     (FLOOR_DIVISION, ("number", "Tensor")),
     (CONTAINS, ("str",)),
 )
-# `x.mT` and `x.mH` have become operators; their lines stay, for the places of those after them.
+# Attributes of tensors, as `prim::` functions. `x.mT` and `x.mH` have become operators; their lines
+# stay, so that `shape` keeps its line number.
 PROPERTIES = """
 def ndim(a : Tensor) -> int:
   return a.dim()
@@ -110,14 +110,16 @@ def emit_builtin_call(
     kwargs: Sequence[NamedValue] = (),
     self: NamedValue | None = None,
 ) -> Value:
-    """Emit a call of the first overload that fits, and return its result; several results as a
-    tuple.
+    """Emit a call of the first overload that fits, and return its result; several results are
+    returned as one tuple.
 
     Raises RuntimeError if there is no such operator or none of its overloads fits.
     """
     upgrades = c.upgrades(symbol)
     schemas = [o.schema for o in find_operators(symbol) if o.schema.overload_name not in upgrades]
     n_operators = len(schemas)
+    # The written functions call operators of their own names (`mul` calls `b * a`): while they are
+    # compiled themselves, they are not candidates, or compiling them would never end.
     written = [*([] if c.is_builtin else written_functions(symbol)), *upgrades.values()]
     schemas += [function.schema for function in written]
     if not schemas:
@@ -125,13 +127,15 @@ def emit_builtin_call(
     if n_operators:
         c.check_operator(symbol, where)
     i, matched = match_schemas(c, schemas, where, args, kwargs, self)  # type: ignore[arg-type]
-    if i >= n_operators:
+    if i >= n_operators:  # a function, whose nodes are copied into the graph
         return c.graph.insertGraph(written[i - n_operators].graph, matched.inputs)[0]
     return emit_node(c, where, symbol, matched)
 
 
 def emit_node(c: Compiler, where: SourceRange | None, symbol: str, matched: Matched) -> Value:
-    """A node that calls an operator whose schema matched."""
+    """Add a node that calls an operator, and return its output; unless there is exactly one, they
+    are packed into a tuple, with the names of the schema's returns if it has any.
+    """
     node = c.add_node(symbol, matched.inputs, 0, where)
     for t in matched.return_types:
         node.addOutput().setType(t)
@@ -145,11 +149,12 @@ def emit_node(c: Compiler, where: SourceRange | None, symbol: str, matched: Matc
 
 
 def _unknown(symbol: str) -> str:
+    """The error message for an unknown operator, with the known names that are spelled alike."""
     namespace, _, name = symbol.partition("::")
     text = f"Unknown builtin op: {symbol}.\n"
-    said = f"{advice(name)}\n" if namespace == "aten" and advice(name) else ""
+    hint = f"{advice(name)}\n" if namespace == "aten" and advice(name) else ""
     known = {o.name.partition(".")[0] for o in all_operators()}
-    limit = min(2, len(name) - 1)
+    limit = min(2, len(name) - 1)  # a one-letter name is similar to itself only
     similar = [
         s
         for s in known
@@ -158,26 +163,28 @@ def _unknown(symbol: str) -> str:
     if not similar:
         return (
             f"{text}Could not find any similar ops to {symbol}. This op may not exist or may not "
-            f"be currently supported in TorchScript.\n{said}"
+            f"be currently supported in TorchScript.\n{hint}"
         )
     listed = "".join(
         f"\t{s}\n"
         for s in sorted(similar, key=lambda s: (_distance(s.partition("::")[2], name, limit), s))
     )
-    return f"{text}Here are some suggestions: \n{listed}\n{said}The original call is"
+    return f"{text}Here are some suggestions: \n{listed}\n{hint}The original call is"
 
 
 def _distance(a: str, b: str, limit: int) -> int:
-    """The number of letters to insert, delete or replace to get from `a` to `b`; more than `limit`
-    if it is more.
+    """The Levenshtein distance: how many letters to insert, delete or replace to get from `a` to
+    `b`. If the lengths differ by more than `limit`, the answer is `limit + 1` at once.
     """
     if abs(len(a) - len(b)) > limit:
         return limit + 1
+    # row[j] is the distance between the first i letters of a and the first j of b
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
-        above, row[0] = row[0], i
+        diagonal, row[0] = row[0], i  # the old row[j - 1], which is overwritten before it is used
         for j, y in enumerate(b, 1):
-            above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (x != y))
+            # delete x, insert y, or replace x by y (free if they are equal)
+            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (x != y))
     return row[-1]
 
 
@@ -185,7 +192,7 @@ def _distance(a: str, b: str, limit: int) -> int:
 
 
 class WrittenFunction:
-    """One of them: its schema and its graph."""
+    """A function written in TorchScript: its schema and its graph."""
 
     def __init__(self, schema: FunctionSchema, graph: Graph) -> None:
         self.schema, self.graph = schema, graph
@@ -193,7 +200,9 @@ class WrittenFunction:
 
 @cache
 def written_functions(symbol: str) -> list[WrittenFunction]:
-    """Those of one symbol, in the order they are tried."""
+    """The compiled functions of one symbol, in the order in which they are tried. They are compiled
+    when the symbol is first called.
+    """
     from .compiler import compile_with_schema
 
     found = []
@@ -212,6 +221,7 @@ def written_functions(symbol: str) -> list[WrittenFunction]:
 
 @cache
 def _definitions() -> dict[str, list[tuple[Any, ast.FunctionDef]]]:
+    """The parsed texts: symbol -> its definitions, each with the context that has its source."""
     table: dict[str, list[tuple[Any, ast.FunctionDef]]] = {}
     texts = [
         ("aten", text.replace("{scalar}", scalar))
@@ -227,14 +237,16 @@ def _definitions() -> dict[str, list[tuple[Any, ast.FunctionDef]]]:
 
 
 def _defaults(definition: ast.FunctionDef) -> dict[str, Any]:
-    """The literals after the `=` of arguments."""
-    given = definition.args.defaults
+    """The default values of the arguments, by name."""
+    given = definition.args.defaults  # of the last arguments
     names = [a.arg for a in definition.args.args[len(definition.args.args) - len(given) :]]
     return dict(zip(names, map(ast.literal_eval, given)))
 
 
 def _builtin_names(name: str) -> Any:
-    """What names mean in the written functions: `torch`, an exception, and types by their names."""
+    """The resolver of the written functions: they know `torch` and RuntimeError. Types are found by
+    their names elsewhere (`annotations.py`).
+    """
     if name in ("torch", "RuntimeError"):
         return internals if name == "torch" else RuntimeError
     raise NameError(name)

@@ -1,14 +1,13 @@
-"""Which Python callables are which operators: `torch.relu` is `aten::relu`, `math.sqrt` is
+"""The operator that a Python callable stands for: `torch.relu` is `aten::relu`, `math.sqrt` is
 `aten::sqrt` (`torch/jit/_builtins.py`).
 
-A function in the table is not compiled: a call of it becomes a node. That holds for every function
-that PyTorch implements in C++, which here are those generated from `native_functions/`, and for
-what is listed below. Functions of `torch.nn.functional` that are written in Python are compiled
-like the user's own (`recursion.py`).
+A function in this table is not compiled: a call of it becomes a node. The table has every function
+that PyTorch implements in C++ (here those generated from `native_functions/`), and those listed
+below. Functions of `torch.nn.functional` that are written in Python are compiled like the user's
+own (`recursion.py`).
 
-How the real one differs: its table holds what is in `torch._C._nn`, `_linalg`, `_fft` and the like,
-where operators live that are not in `torch`; and a few more functions of `torch` are compiled from
-their Python source.
+How the real one differs: operators that are not in `torch` come from `torch._C._nn`, `_linalg`,
+`_fft` and the like; and a few more functions of `torch` are compiled from their Python source.
 """
 
 from __future__ import annotations
@@ -40,12 +39,13 @@ MATH = (
     "asin", "atan", "atan2", "cos", "sin", "tan", "acosh", "fmod", "modf", "factorial", "frexp",
     "isinf", "degrees", "radians", "ldexp", "gcd", "isfinite",
 )  # fmt: skip
-# torch.linalg.det is aten::linalg_det
+# the generated modules, and the prefix of their operators: torch.linalg.det is aten::linalg_det
 MODULES = (
     (functions, ""), (nn_functions, ""), (linalg_functions, "linalg_"), (fft_functions, "fft_"),
     (special_functions, "special_"),
 )  # fmt: skip
-# in Python there, too: they are more than the operators of these names
+# These have an operator of the same name, but do more than call it: their Python source is compiled
+# (as in PyTorch).
 COMPILED = {"stft", "cdist", "unique_consecutive", "norm", "tensordot"}
 CMATH = (
     "isnan", "isfinite", "isinf", "log", "log10", "sqrt", "exp", "sin", "tan", "cos", "asin",
@@ -63,6 +63,9 @@ def find_builtin(thing: object) -> str | None:
 
 @cache
 def _table() -> dict[Any, str]:
+    """Callable -> operator. Built when first asked for: until then the package is not imported
+    completely.
+    """
     table: dict[Any, str] = {
         getattr(math, name): f"aten::{name}" for name in MATH if hasattr(math, name)
     }
@@ -79,6 +82,7 @@ def _table() -> dict[Any, str]:
     for module, prefix in MODULES:
         for name in module.FUNCTIONS.lines:
             table.setdefault(getattr(module, name), f"aten::{prefix}{name}")
+    # the rest of `torch`: every function with an operator of its name
     for name in dir(internals):
         value = getattr(internals, name)
         if name in COMPILED:

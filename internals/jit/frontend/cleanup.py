@@ -1,13 +1,13 @@
-"""What is done to every compiled graph before anybody sees it (`runCleanupPasses` of
+"""The passes that every compiled graph goes through before it is returned (`runCleanupPasses` of
 `ir_emitter.cpp`).
 
-Names of operators that are only other names for others are replaced (`normalize_ops.cpp`); tuples
-that are taken apart again are removed; what is constant is computed, as far as nothing mutable is
-involved; constants are pooled at the top; and the outputs of ifs and loops are put in the order in
-which they are used, so that graphs do not depend on the names in the source.
+In this order: aliases of operators are replaced by their first name (`normalize_ops.cpp`); tuples
+that are unpacked again are removed; constant subexpressions are computed, unless something mutable
+is involved; constants are pooled at the top; and the outputs of ifs and loops are sorted by their
+first use, so that graphs do not depend on the names in the source.
 
-How the real one differs: closures and forks are lifted out of the graph here, and each `aten::warn`
-is given a number.
+How the real one differs: it also lifts closures and forks out of the graph here, and numbers each
+`aten::warn`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from internals.jit.passes.lower_tuples import lower_simple_tuples
 
 from .immutable_constants import propagate_immutable_constants
 
+# of two bools, `is` compares like `==`
 IS_OF_BOOLS = {"aten::__is__": "aten::eq", "aten::__isnot__": "aten::ne"}
 
 
 def clean_up(graph: Graph) -> None:
-    """Run the passes on a graph in SSA form."""
+    """Run the passes, in place, on a graph in SSA form."""
     make_empty_lists(graph)
     normalize_names(graph.block())
     lower_simple_tuples(graph)
@@ -35,21 +36,21 @@ def clean_up(graph: Graph) -> None:
 
 
 def make_empty_lists(graph: Graph) -> None:
-    """A `[]` that did not become a list of anything is a list of tensors."""
+    """Make a list of tensors of each `[]` for which no other element type has been found."""
     for node in graph.findAllNodes("prim::EmptyListLiteral"):
-        made = (
+        empty = (
             graph.create("prim::ListConstruct")
             .insertBefore(node)
             .output()
             .setType(node.output().type())
         )
-        node.output().replaceAllUsesWith(made)
+        node.output().replaceAllUsesWith(empty)
         node.destroy()
 
 
 def normalize_names(block: Block) -> None:
-    """`aten::absolute` is `aten::abs`: one name for one thing, so that later passes need know only
-    one.
+    """Replace `aten::absolute` by `aten::abs`, and so on: later passes need to know only one name
+    of each operator.
     """
     for node in list(all_nodes(block, inner_first=True)):
         kind = normal_name(node)
@@ -63,8 +64,8 @@ def normalize_names(block: Block) -> None:
 
 
 def normal_name(node: Node) -> str:
-    """The first name of a tensor operator that has several, and of the comparison of two bools: for
-    them, `is` is `==`.
+    """The name that a node gets: the first name of a tensor operator that has several, `aten::eq`
+    for an `is` of two bools, else the name it has.
     """
     kind = node.kind()
     if kind in IS_OF_BOOLS and all(isinstance(v.type(), BoolType) for v in node.inputs()):
@@ -75,13 +76,16 @@ def normal_name(node: Node) -> str:
 
 
 def order_outputs(block: Block) -> None:
-    """Outputs of ifs and loops in the order of their first use; those not used last, as they were
-    (`CanonicalizeOutputs`).
+    """Sort the outputs of ifs and loops by their first use; unused ones come last, in the order
+    they had (`CanonicalizeOutputs`).
     """
+    # From the back: the order within a node depends on the uses after it, which must be final.
     for node in list(block.nodes(reverse=True)):
         if node.kind() == "prim::If":
             _permute(node, _order(node.outputs()), 0, 0)
         elif node.kind() == "prim::Loop":
+            # before the carried values, a loop's inputs are the trip count and the condition; its
+            # body's outputs begin with the next condition, its body's inputs with the counter
             order = _order(node.outputs())
             _permute(node, order, 2, 1)
         for inner in node.blocks():
@@ -89,7 +93,8 @@ def order_outputs(block: Block) -> None:
 
 
 def _order(outputs: list[Value]) -> list[int]:
-    last = (1,)
+    """The indices of the outputs, sorted by first use."""
+    last = (1,)  # for an unused output: more than any `_place`, which starts with 0
     return sorted(
         range(len(outputs)),
         key=lambda i: min((_place(u.user, u.offset) for u in outputs[i].uses()), default=last),
@@ -97,11 +102,12 @@ def _order(outputs: list[Value]) -> list[int]:
 
 
 def _place(node: Node, offset: int) -> tuple[int, ...]:
-    """A key that orders uses as they stand in the text of the graph. It starts with 0; what is not
-    used comes after with 1.
+    """A sort key for the use of a value as input `offset` of `node`: keys are ordered as the uses
+    are in the printed graph. From the outermost block inwards, it has the index of the block in its
+    node and the position of the node in that block, after a leading 0.
     """
     path: list[int] = [offset]
-    at: Node | None = node
+    at: Node | None = node  # from the inside out: the node, the node around its block, ...
     while at is not None:
         block = at.owningBlock()
         position = _position(block, at)
@@ -113,14 +119,18 @@ def _place(node: Node, offset: int) -> tuple[int, ...]:
 
 
 def _position(block: Block, node: Node) -> int:
+    """The index of `node` in its block. The return node comes after all others."""
     if node is block.returnNode():
         return 1 << 60
     return next(i for i, n in enumerate(block.nodes()) if n is node)
 
 
 def _permute(node: Node, order: list[int], inputs_from: int, block_from: int) -> None:
-    """Put the outputs of `node` in this order, and with them its blocks' outputs and, of a loop,
-    what is carried.
+    """Put the outputs of `node` into this order, with the outputs of its blocks and, for a loop,
+    the carried values.
+
+    The first `inputs_from` inputs of the node and the first `block_from` outputs and inputs of its
+    blocks stay where they are.
     """
     if order == list(range(len(order))):
         return

@@ -3,9 +3,9 @@
 
 `compile_def` makes the graph of one function in three steps.
 
-1. Emit. Walk the statements, in order; give every expression its nodes. Names are read and written
-   by `prim::Load` and `prim::Store` (`environment.py`); `return`, `break` and `continue` are nodes
-   that leave.
+1. Emit. Walk the statements in order, and add nodes for every expression. Names are read and
+   written by `prim::Load` and `prim::Store` (`environment.py`); `return`, `break` and `continue`
+   are nodes, too.
        emit_statements.py    if, return, raise, assert, with, del
        emit_loops.py         for, while, comprehensions
        emit_assignments.py   =, +=, unpacking
@@ -13,16 +13,16 @@
        emit_subscripts.py    x[...]
        emit_special_forms.py calls that are not calls: range, zip, isinstance, list, dict,
                              annotate, fork
-       refinement.py         conditions, and what they tell about types
-   What the parts of an expression may be besides values is in `sugared_values.py`; which overload
-   of an operator a call means, and what is converted for it, in `schema_matching.py`.
-2. Get rid of names and exits: `convert_to_ssa.py`, `exit_transforms.py`, `loop_forms.py`.
+       refinement.py         conditions, and what follows from them about types
+   `sugared_values.py` has what a part of an expression may be besides a value;
+   `schema_matching.py` chooses the overload of an operator, and converts the arguments for it.
+2. Remove names and exits: `convert_to_ssa.py`, `exit_transforms.py`, `loop_forms.py`.
 3. Clean up: `cleanup.py`.
 
 `steps.py` shows the graph after each of them.
 
-How the real one differs: it can also compile nested functions (closures) when it is fed by its own
-parser of Python text.
+How the real one differs: with its own parser of Python text, it can also compile nested functions
+(closures).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 Resolver = Callable[[str], Any]  # may also have what `archive_names.Namespace` has
 MakeSelf = Callable[[Value], SugaredValue]
-Watch = Callable[[str, Graph], None]  # told the name of each step when it is done (`steps.py`)
+Watch = Callable[[str, Graph], None]  # called with the name of each finished step (`steps.py`)
 
 
 def compile_def(
@@ -85,8 +85,9 @@ def compile_def(
 ) -> Graph:
     """The graph of a function; of a method of `self_type`, if that is given.
 
-    `resolver(name)` gives the Python object a name means where the function was defined, or raises
-    NameError. Raises RuntimeError that shows the place, for whatever cannot be compiled.
+    `resolver(name)` returns the Python object that a name refers to where the function was defined,
+    or raises NameError. Raises RuntimeError, with the line in question, if the function cannot be
+    compiled.
     """
     return compile_with_schema(
         definition, resolver, name=name, self_type=self_type, make_self=make_self, defaults=defaults
@@ -104,11 +105,11 @@ def compile_with_schema(
     is_builtin: bool = False,
     watch: Watch = lambda step, graph: None,
 ) -> tuple[Graph, FunctionSchema]:
-    """`compile_def` with the schema it found: names and types of the arguments, `defaults`, and the
-    type of what is returned.
+    """The graph of a function (see `compile_def`) and its schema: the names, types and default
+    values of the arguments, and the return type.
 
-    `make_self` makes the sugared value of the first argument of a method; by default it is an
-    object of `self_type`.
+    `make_self` returns the sugared value of a method's first argument; by default it is a plain
+    value of type `self_type`. `is_builtin` is for the functions of `builtin_calls.py`.
     """
     called = name or definition.name.name
     if self_type is not None:
@@ -118,6 +119,7 @@ def compile_with_schema(
         schema = c.emit_def(definition, self_type, make_self, defaults or {})
         watch("emitted", c.graph)
         convert_to_ssa(c.graph, watch)
+        # these need SSA form, in which all values that a loop or a fork uses are known
         canonicalize_modified_loops(c.graph.block())
         lift_forks(c.graph)
         clean_up(c.graph)
@@ -127,15 +129,15 @@ def compile_with_schema(
 
 @dataclass
 class DefContext:
-    """What is known of the type that the function being compiled returns."""
+    """The return type of the function being compiled, as far as it is known."""
 
     declared: Type | None = None
     merged: Type | None = None  # of the returns met so far
 
 
 class Compiler:
-    """The state of compiling one function, and the small steps that all parts of the compiler
-    share.
+    """The state while one function is compiled, and the small steps that all parts of the compiler
+    share. The parts are functions with the compiler as their first argument, `c`.
     """
 
     def __init__(self, resolver: Resolver, name: str, is_builtin: bool = False) -> None:
@@ -143,8 +145,8 @@ class Compiler:
         self.graph = Graph()
         self.environment = Environment(self, self.graph.block())
         self.literals: dict[Any, Value] = {}
-        self.left_blocks: set[Block] = set()  # what follows in these is not reached
-        self.loop = ""  # "", "loop" or "unrolled": what a `break` would leave
+        self.left_blocks: set[Block] = set()  # blocks that end early, by a return or a raise
+        self.loop = ""  # the innermost loop, which a `break` would leave: "", "loop", "unrolled"
         self.context = DefContext()
         self.self_value: SugaredValue | None = None  # of a method
         self._temporaries = 0
@@ -158,6 +160,9 @@ class Compiler:
         make_self: MakeSelf | None,
         defaults: dict[str, Any],
     ) -> FunctionSchema:
+        """Emit the whole function: its parameters, its statements and its return. Returns its
+        schema.
+        """
         is_method = self_type is not None
         schema = schema_of_def(self, definition, self_type, defaults)
         self.context = DefContext(schema.returns[0].type if schema.returns else None)
@@ -187,6 +192,7 @@ class Compiler:
             self.context.merged = self.context.declared or NoneType.get()
         returned = self.context.merged
         assert returned is not None
+        # The graph's output, for now: removing the exits puts the values of the `return`s there.
         placeholder = self.add_node("prim::Uninitialized").output().setType(returned)
         self.graph.registerOutput(placeholder)
         return _with_return(schema, returned)
@@ -197,8 +203,8 @@ class Compiler:
         emit_statements(self, statements)
 
     def emit(self, expr: tree.Expr, hint: Type | None = None) -> Value:
-        """The value of an expression. `hint` is the type it is wanted for: `[]` is a list of
-        that.
+        """The value of an expression. `hint` is the type that is expected, which decides for
+        example what a `[]` is a list of.
         """
         at(expr.range)
         value = self.emit_sugared(expr, 1, hint).as_value(expr.range, self)
@@ -209,7 +215,9 @@ class Compiler:
     def emit_sugared(
         self, expr: tree.Expr, n_binders: int, hint: Type | None = None
     ) -> SugaredValue:
-        """What an expression is, which need not be a value."""
+        """The meaning of an expression, which need not be a value: a module, a function, a type.
+        `n_binders` is the number of names that its results are assigned to.
+        """
         return emit_sugared(self, expr, n_binders, hint)
 
     def emit_if_expr(
@@ -219,6 +227,7 @@ class Compiler:
         true: Callable[[], Value],
         false: Callable[[], Value],
     ) -> Value:
+        """The value of `true()` if the condition is true, else that of `false()`."""
         return emit_if_expr(self, where, condition, true, false)
 
     # Nodes.
@@ -230,8 +239,8 @@ class Compiler:
         num_outputs: int = 1,
         where: SourceRange | None = None,
     ) -> Node:
-        """A new node at the insert point; `where` if that is another place than that of the
-        statement.
+        """Insert a new node at the insert point. `where` is its range in the source, if that is not
+        the range of the statement.
         """
         node = self.graph.insertNode(self.graph.create(kind, inputs, num_outputs))
         if where is not None:
@@ -241,29 +250,33 @@ class Compiler:
     def constant(
         self, value: object, where: SourceRange | None = None, type: Type | None = None
     ) -> Value:
-        """A `prim::Constant` here."""
+        """Insert a `prim::Constant` at the insert point."""
         out = self.graph.insertConstant(value, type)
         if where is not None:
             out.node().setSourceRange(where)
         return out
 
     def literal(self, value: complex, where: SourceRange) -> Value:
-        """A number in the source: one constant in the whole function, before all else."""
-        key = type(value), repr(value)
+        """A number in the source. Equal numbers share one constant, at the start of the graph,
+        where all blocks can use it.
+        """
+        key = type(value), repr(value)  # 1, 1.0 and True are equal, 0.0 and -0.0 as well
         if key not in self.literals:
             with self.graph.insert_point_guard(first_node(self.graph.block())):
                 self.literals[key] = self.constant(value, where)
         return self.literals[key]
 
     def function_constant(self, function: ScriptFunction) -> Value:
-        """A compiled function as a value: the callee of `prim::CallFunction`."""
+        """A compiled function as a value, to be the first input of a `prim::CallFunction`."""
         node = self.add_node("prim::Constant").s_("name", function.name)
         return node.output().setType(FunctionType(function))
 
     def insert(
         self, kind: str, inputs: Sequence[Any], where: SourceRange | None, **kwargs: Any
     ) -> Value:
-        """Call the operator `kind` with values or constants."""
+        """Emit a call of the operator `kind`; its inputs may be values, or Python objects that
+        become constants.
+        """
         named = [NamedValue(value, where, name) for name, value in kwargs.items()]
         return emit_builtin_call(self, where, kind, [NamedValue(v, where) for v in inputs], named)
 
@@ -275,21 +288,22 @@ class Compiler:
         kwargs: Sequence[NamedValue] = (),
         self_value: NamedValue | None = None,
     ) -> Value:
+        """Call the operator `symbol` with the arguments of a call in the source."""
         return emit_builtin_call(self, where, symbol, args, kwargs, self_value)
 
     def list_construct(self, element: Type, values: Sequence[Value]) -> Value:
         return self.add_node("prim::ListConstruct", values).output().setType(ListType(element))
 
     def dict_construct(self, t: DictType, keys: Sequence[Value], values: Sequence[Value]) -> Value:
-        pairs = [v for pair in zip(keys, values) for v in pair]
-        return self.add_node("prim::DictConstruct", pairs).output().setType(t)
+        interleaved = [v for pair in zip(keys, values) for v in pair]  # k0, v0, k1, v1, ...
+        return self.add_node("prim::DictConstruct", interleaved).output().setType(t)
 
     def tuple_construct(self, values: Sequence[Value], t: TupleType | None = None) -> Value:
         node = self.add_node("prim::TupleConstruct", values)
         return node.output().setType(t if t is not None else TupleType([v.type() for v in values]))
 
     def unpack_tuple(self, value: Value) -> list[Value]:
-        """The parts of a tuple; of one just made, what it was made of."""
+        """The elements of a tuple; of a `prim::TupleConstruct`, its inputs, without a new node."""
         if value.node().kind() == "prim::TupleConstruct":
             return value.node().inputs()
         t = value.type()
@@ -303,7 +317,9 @@ class Compiler:
     # Names and types.
 
     def find_global(self, name: str, where: SourceRange) -> SugaredValue | None:
-        """What a name means that is no local: a Python builtin, or what the resolver finds."""
+        """The meaning of a name that is not a local: a Python builtin, or what the resolver finds.
+        None if it is undefined.
+        """
         found = builtin_name(name)
         if found is not None:
             return found
@@ -314,8 +330,8 @@ class Compiler:
         return to_sugared_value(obj, self, where, is_constant=True)
 
     def compiled(self, fn: Callable[..., Any]) -> Any:
-        """What a call of a Python function calls: its compiled form, or the mark that it is being
-        compiled.
+        """The compiled form of a Python function that is called; for a recursive call, a mark that
+        it is still being compiled.
         """
         return recursion.compile_function(fn)
 
@@ -324,8 +340,8 @@ class Compiler:
         return recursion.compile_overloads(fn)
 
     def upgrades(self, symbol: str) -> dict[str, Any]:
-        """For code of an older version: overloads of an operator that meant something else then, by
-        name, and what they meant.
+        """For the code of an old archive: the overloads of an operator whose meaning has changed
+        since, by name, with functions that do what they did then. Otherwise empty.
         """
         find = getattr(self.resolver, "upgrades", None)
         return {} if find is None else find(symbol)
@@ -337,16 +353,18 @@ class Compiler:
             check(symbol, where)
 
     def type_of_annotation(self, expr: tree.Expr) -> Type:
-        """The type an annotation means. Raises RuntimeError if it means none."""
+        """The type that an annotation stands for. Raises RuntimeError if it is not a type."""
         return type_of_annotation(self, expr)
 
     def temporary(self, prefix: str) -> str:
-        """A name that no program can use."""
+        """A new name; with a `$` in its prefix, it cannot clash with a name of the program."""
         self._temporaries += 1
         return f"{prefix}{self._temporaries - 1}"
 
     def check_call(self, call: tree.Apply, n_inputs: int) -> None:
-        """A special form takes this many arguments, none by keyword."""
+        """Raises RuntimeError unless a special form is called with `n_inputs` positional arguments
+        and no keywords.
+        """
         name = (
             call.callee.name.name if isinstance(call.callee, tree.Var) else call.callee.range.text()
         )
@@ -362,7 +380,9 @@ class Compiler:
 
     @contextmanager
     def frame(self, block: Block) -> Iterator[Environment]:
-        """Emit into `block`; names assigned meanwhile are its own."""
+        """Within this context, nodes are inserted into `block`, and names are assigned in a new
+        `Environment` of its own.
+        """
         inner = self.environment = Environment(self, block, self.environment)
         with self.graph.insert_point_guard(block):
             try:
@@ -373,6 +393,7 @@ class Compiler:
 
     @contextmanager
     def in_loop(self, kind: str) -> Iterator[None]:
+        """Within this context, `loop` is `kind`: "loop" or "unrolled"."""
         outer, self.loop = self.loop, kind
         try:
             yield

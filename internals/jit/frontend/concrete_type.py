@@ -1,16 +1,17 @@
-"""What of a module decides how it is compiled (`torch/csrc/jit/frontend/concrete_module_type.h`).
+"""The facts about a module that decide how it is compiled
+(`torch/csrc/jit/frontend/concrete_module_type.h`).
 
-Two modules share one compiled type, and the methods compiled for it, when nothing that the compiler
-looked at differs: their class, the types of their attributes, the values of their constants, the
-functions among their attributes, and the concrete types of their submodules. Weights do not count,
-the number of layers does.
+Two modules share one compiled type, and the methods compiled for it, if these facts are the same:
+their class, the types of their attributes, the values of their constants, the functions among their
+attributes, and the concrete types of their submodules. The values of the weights do not count, the
+number of layers does.
 
-`concrete_type_of(module)` looks a module over; `TypeStore` keeps the types made so far. A concrete
-type is also what the compiler asks while it is inside a method (`module_value.py`): it compiles
-further methods when they are first called.
+`inspect_module.py` collects the facts of a module; `TypeStore` keeps the types found so far. While
+a method is compiled, the compiler asks the concrete type about attributes (`module_value.py`), and
+has it compile other methods when they are first called.
 
-How the real one differs: a builder collects what is here, and the C++ compiler asks a finished
-object; methods are compiled by a lazy compilation unit.
+How the real one differs: a builder collects these facts into the object that the C++ compiler asks;
+a compilation unit compiles methods lazily.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ from .sugared_values import BeingCompiled
 class ConcreteType:
     """The facts about a module, and the class type made for them.
 
-    `iterable_kind` is "list", "dict", "parameter_list", "parameter_dict" or "". `failed` says why
-    an attribute has no type.
+    `iterable_kind` is "list", "dict", "parameter_list", "parameter_dict" or "". `failed` has the
+    reason for each attribute without a type. `shared` is False if the type is this module's alone.
     """
 
     def __init__(self, python_class: type) -> None:
@@ -59,23 +60,23 @@ class ConcreteType:
 
     @property
     def jit_type(self) -> ClassType:
-        """The class type, made when first asked for: other modules may turn out to have one that
-        fits.
+        """The class type. It is created when first asked for, because this concrete type is dropped
+        if `TypeStore` has one with the same facts.
         """
         if self._jit_type is None:
-            made = ClassType(take_name(qualified_name(self.python_class)))
+            class_type = ClassType(take_name(qualified_name(self.python_class)))
             for name, (attribute_type, kind) in self.attributes.items():
-                made.addAttribute(name, attribute_type, kind)
+                class_type.addAttribute(name, attribute_type, kind)
             for name, submodule in self.submodules.items():
-                made.addAttribute(name, submodule.jit_type, "module")
-            made.constants.update(self.constants)
-            self._jit_type = made
+                class_type.addAttribute(name, submodule.jit_type, "module")
+            class_type.constants.update(self.constants)
+            self._jit_type = class_type
         return self._jit_type
 
     @classmethod
     def of_compiled(cls, module: Any) -> ConcreteType:
-        """Of a module that is compiled already: scripted ones remember theirs, traced ones are what
-        their type says.
+        """The concrete type of a compiled module. A scripted module remembers its own; that of a
+        traced module is built from its class type.
         """
         known = module.__dict__.get("_concrete_type")
         if known is not None:
@@ -91,7 +92,7 @@ class ConcreteType:
         return concrete
 
     def same_as(self, other: ConcreteType) -> bool:
-        """Whether modules of these two may share a type."""
+        """Whether modules with these two concrete types may share one class type."""
         facts = (
             "python_class iterable_kind attributes functions failed ignored hooks pre_hooks".split()
         )
@@ -105,20 +106,20 @@ class ConcreteType:
             and all(mine is other.submodules[name] for name, mine in self.submodules.items())
         )
 
-    # What the compiler asks.
+    # Questions of the compiler.
 
     def submodule(self, name: str) -> ConcreteType | None:
         return self.submodules.get(name)
 
     def function_attribute(self, name: str) -> Any | None:
-        """The function, compiled if it is Python; None if it cannot be: `why_no_attribute` says
-        why.
+        """The function of this name, compiled if it is written in Python. None if there is none, or
+        if it cannot be compiled (see `why_no_attribute`).
         """
         function = self.functions.get(name)
         if isinstance(function, types.FunctionType) and recursion.needs_compiling(function):
             try:
                 recursion.compile_python_function(function)
-            except Exception as error:  # whatever is wrong with it is no error unless it is called
+            except Exception as error:  # an error only if the function is called
                 self.failed[name] = (
                     "(This function exists as an attribute on the Python module, but we failed to "
                     "compile it to a TorchScript function. \nThe error stack is reproduced "
@@ -128,6 +129,7 @@ class ConcreteType:
         return function
 
     def python_method(self, name: str) -> Any | None:
+        """A static method or an ignored one, which are called as Python functions; else None."""
         found = inspect.getattr_static(self.python_class, name, None)
         if isinstance(found, staticmethod):
             return found
@@ -136,18 +138,25 @@ class ConcreteType:
         )
 
     def property_methods(self, name: str) -> tuple[str, str | None] | None:
+        """The names of a property's getter and setter methods, None for a missing setter; None if
+        there is no such property.
+        """
         found = self.properties.get(name)
         if found is None:
             return None
         return f"__{name}_getter", f"__{name}_setter" if found.fset is not None else None
 
     def why_no_attribute(self, name: str) -> str:
+        """The reason why an attribute of the module is not available, for error messages; "" if
+        there is none.
+        """
         if name in self.ignored:
             marked = "has been marked to be ignored by `__jit_ignored_attributes__`"
             return f"(This attribute exists on the Python module, but {marked})"
         return self.failed.get(name, "")
 
     def compile_method(self, name: str, where: SourceRange | None = None) -> bool:
+        """Compile the method or property accessor of this name. Returns whether there is one."""
         accessor = next(
             (p for p in self.properties if name in (f"__{p}_getter", f"__{p}_setter")), None
         )
@@ -167,7 +176,7 @@ class ConcreteType:
     # Compiling.
 
     def define(self, method: Callable[..., Any], name: str) -> None:
-        """Compile a method of the Python class, unless it is compiled."""
+        """Compile a method of the Python class, unless that has been done."""
         if self.jit_type.findMethod(name) is None:
             self._compile(method, name, closure_resolver(method), default_arguments(method))
 
@@ -177,7 +186,7 @@ class ConcreteType:
         self._compile(parsed, parsed.definition.name, resolver, {})
 
     def define_property(self, name: str, accessor: str | None = None) -> None:
-        """Compile getter and setter of a property, or the one of them that is called `accessor`."""
+        """Compile the getter and the setter of a property, or only the one named `accessor`."""
         found = self.properties[name]
         for function, called in (
             (found.fget, f"__{name}_getter"),
@@ -196,8 +205,9 @@ class ConcreteType:
         resolver: Resolver,
         defaults: dict[str, Any],
     ) -> ScriptFunction:
+        """Compile a method, and add it to the class type under this name."""
         self_type = self.jit_type
-        # found by a method that calls itself
+        # the mark that a recursive call finds
         self_type.methods[name] = BeingCompiled(name, "method")
         try:
             definition = tree_of(method, name, "RecursiveScriptModule")
@@ -209,7 +219,7 @@ class ConcreteType:
                 make_self=self.make_self,
                 defaults=defaults,
             )
-        except BaseException:
+        except BaseException:  # leave no mark behind: a later attempt would take it for recursion
             del self_type.methods[name]
             raise
         function = ScriptFunction(
@@ -231,7 +241,7 @@ class TypeStore:
         self.by_class: dict[type, list[ConcreteType]] = {}
 
     def get_or_add(self, concrete: ConcreteType) -> ConcreteType:
-        """A known type that is the same, or this one, known from now on."""
+        """A stored type with the same facts, if there is one; otherwise store `concrete`."""
         known = self.by_class.setdefault(concrete.python_class, [])
         for each in known:
             if each.same_as(concrete):
@@ -244,7 +254,9 @@ type_store = TypeStore()
 
 
 def _same_constants(mine: dict[str, Any], others: dict[str, Any]) -> bool:
-    """1, 1.0 and True are equal, but not the same constant."""
+    """Whether the constants agree in type and `repr`: 1, 1.0 and True are equal, but compile to
+    different code.
+    """
     return all(
         type(value) is type(others[name]) and repr(value) == repr(others[name])
         for name, value in mine.items()

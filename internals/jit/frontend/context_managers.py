@@ -1,10 +1,11 @@
-"""`with` (`emitWith` of `ir_emitter.cpp`).
+"""`with` statements (`emitWith` of `ir_emitter.cpp`).
 
-An object of a compiled class may be entered if it has `__enter__` and `__exit__`: `prim::Enter` and
-`prim::Exit` call them. Of the library's own there are `torch.no_grad()` and `torch.enable_grad()`.
-These are emitted as `prim::Enter(False)` and `prim::Exit(before)`, so that a `return` in the body
-does not leave without the exit (`with_blocks.py`), and turned into calls of
-`aten::set_grad_enabled` when there are no exits any more.
+An object of a compiled class can be entered if it has `__enter__` and `__exit__`: `prim::Enter` and
+`prim::Exit` call them.
+
+`torch.no_grad()` and `torch.enable_grad()` are emitted as `prim::Enter(mode)` and
+`prim::Exit(before)`, so that a `return` in the body does not skip the exit (`with_blocks.py`). When
+all `return`s have been removed from the graph, they become calls of `aten::set_grad_enabled`.
 
 How the real one differs: `no_grad` is an object of a compiled class too,
 `__torch__.torch.autograd.grad_mode.no_grad`.
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 
 def emit_with_items(c: Compiler, items: Sequence[tree.WithItem]) -> Callable[[], None]:
-    """Enter the objects. Returns what leaves them, last entered first."""
+    """Emit the entering of the objects. Returns a function that emits the leaving, last entered
+    first.
+    """
     entered: list[Value] = []
     for item in items:
         mode = _grad_mode(c, item.target)
@@ -56,6 +59,9 @@ def _grad_mode(c: Compiler, target: tree.Expr) -> bool | None:
 
 
 def _enter_object(c: Compiler, item: tree.WithItem, entered: SugaredValue) -> Value:
+    """Enter an object of a compiled class, assign the result to the name after `as`, and return the
+    object. Raises RuntimeError if it lacks the two methods.
+    """
     where = item.target.range
     value = entered.as_value(where, c)
     node = c.add_node("prim::Enter", [value])
@@ -72,7 +78,7 @@ def _enter_object(c: Compiler, item: tree.WithItem, entered: SugaredValue) -> Va
     if len(enter.schema.arguments) != 1:
         raise error(where, "__enter__ must have only one argument and one return value")
     if len(leave.schema.arguments) != 4:
-        raise error(where, "__exit__ must have four arguments")
+        raise error(where, "__exit__ must have four arguments")  # self, type, value, traceback
     node.output().setType(enter.schema.returns[0].type)
     if isinstance(item.var, tree.Var):
         c.environment.set(item.var.range, item.var.name.name, SimpleValue(node.output()))
@@ -80,7 +86,9 @@ def _enter_object(c: Compiler, item: tree.WithItem, entered: SugaredValue) -> Va
 
 
 def lower_grad_modes(block: Block) -> None:
-    """`prim::Enter(mode)` asks for the mode and sets it, `prim::Exit(before)` sets it back."""
+    """Replace `prim::Enter(mode)` by nodes that read the old mode and set the new one, and
+    `prim::Exit(before)` by one that restores the old mode.
+    """
     for node in list(all_nodes(block, inner_first=True)):
         if node.kind() not in ("prim::Enter", "prim::Exit") or not isinstance(
             node.input(0).type(), BoolType

@@ -1,4 +1,4 @@
-"""From names to values: every `prim::Load` replaced by the value that was last stored
+"""From names to values: each `prim::Load` is replaced by the value that was last stored
 (`convert_to_ssa.cpp`).
 
     x = x + 1            %0 = prim::Load[name="x"]()                    %x.3 = aten::add(%x.1, ...)
@@ -9,16 +9,19 @@
                              ...                                          block1():
                                                                             -> (%x.3)
 
-Within a block that is a walk with a dictionary. What an `if` or a loop assigns has to come out of
-it: so first every `if` and every loop is given an output for each name assigned in it that is known
-around it, and a loop an input as well, carried from round to round; all of them by Loads and
-Stores, which the walk then removes with the rest. In between, `break` and `continue` get their
-arguments (`loop_forms.py`); `return`, `break` and `continue` themselves are removed last
-(`exit_transforms.py`).
+Within one block, a walk with a dictionary does that. Values assigned inside an `if` or a loop need
+a way out, however, because a block's values are not visible after it. So there are two walks:
 
-In every block the names go in alphabetical order, so that the same program gives the same graph.
+1. Each `if` and loop gets an output for every name assigned in it that is defined after it; a loop
+   gets an input as well, which is carried from one iteration to the next. Loads and Stores connect
+   these inputs and outputs with the names.
+2. All Loads and Stores are removed, block by block.
 
-How the real one differs: it does not.
+Between the walks, `break` and `continue` get their arguments (`loop_forms.py`); after them,
+`return`, `break` and `continue` are removed themselves (`exit_transforms.py`).
+
+In every block the names are handled in alphabetical order, so that the same program always gives
+the same graph.
 """
 
 from __future__ import annotations
@@ -51,8 +54,8 @@ def convert_to_ssa(graph: Graph, watch: Watch) -> None:
 
 
 class Frame(Generic[T]):
-    """What the names assigned in one block stand for: types in the first walk, values in the
-    second.
+    """The names assigned in one block: their types in the first walk, their values in the second.
+    `outer` is the frame of the block around it.
     """
 
     def __init__(self, outer: Frame[T] | None) -> None:
@@ -60,6 +63,7 @@ class Frame(Generic[T]):
         self.table: dict[str, T] = {}
 
     def find(self, name: str) -> T | None:
+        """The entry of a name in the innermost frame that has it; None if it is unknown."""
         frame: Frame[T] | None = self
         while frame is not None:
             if name in frame.table:
@@ -72,8 +76,8 @@ class Frame(Generic[T]):
 
 
 def pass_variables_through_control_flow(block: Block, outer: Frame[Type] | None) -> Frame[Type]:
-    """First walk: outputs for what ifs and loops assign. Returns the types of what the block
-    assigns.
+    """First walk: give ifs and loops outputs for the names they assign. Returns the frame of the
+    block.
     """
     frame: Frame[Type] = Frame(outer)
     for node in block.nodes():
@@ -89,6 +93,9 @@ def pass_variables_through_control_flow(block: Block, outer: Frame[Type] | None)
 
 
 def _outputs_of_if(node: Node, frame: Frame[Type]) -> None:
+    """Give an `if` an output for each name that one arm assigns and that the other one knows: a
+    name known in only one arm is undefined afterwards.
+    """
     arms = node.blocks()
     true, false = (pass_variables_through_control_flow(arm, frame) for arm in arms)
     changed = {name for name in true.table if false.find(name) is not None}
@@ -97,7 +104,7 @@ def _outputs_of_if(node: Node, frame: Frame[Type]) -> None:
         if_true, if_false = true.find(name), false.find(name)
         assert if_true is not None and if_false is not None
         unified = unify_types(if_true, if_false)
-        if unified is None:  # the compiler has made sure that nobody reads it
+        if unified is None:  # never read: the compiler has reported every use as an error
             continue
         _load_as_output(arms[0], if_true, name)
         _load_as_output(arms[1], if_false, name)
@@ -106,11 +113,14 @@ def _outputs_of_if(node: Node, frame: Frame[Type]) -> None:
 
 
 def _outputs_of_loop(node: Node, frame: Frame[Type]) -> None:
+    """Carry each name that the body assigns and that is known before the loop: it enters as an
+    input of the node, is a parameter and an output of the body, and leaves as the node's output.
+    """
     body = node.blocks()[0]
     inside = pass_variables_through_control_flow(body, frame)
     for name in inside.defined():
         before = frame.find(name)
-        if before is None:  # not known before the loop: gone after it
+        if before is None:  # unknown before the loop, so also after it: it may run zero times
             continue
         unified = unify_types(before, inside.table[name])
         assert unified is not None
@@ -126,12 +136,14 @@ def _outputs_of_loop(node: Node, frame: Frame[Type]) -> None:
 
 
 def _load_as_output(block: Block, t: Type, name: str) -> None:
+    """Make the value that `name` has at the end of the block one more output of it."""
     graph = block.graph
     load = graph.create("prim::Load").s_("name", name).insertBefore(block.returnNode())
     block.registerOutput(load.output().setType(t))
 
 
 def _add_output(node: Node, t: Type, name: str) -> None:
+    """Add an output to an `if` or a loop, and store it in `name` right after it."""
     out = node.addOutput().setType(t)
     if meaningful(name):
         out.setDebugName(name)
@@ -139,7 +151,7 @@ def _add_output(node: Node, t: Type, name: str) -> None:
 
 
 def erase_loads_and_stores(block: Block, outer: Frame[Value] | None) -> None:
-    """Second walk: a Load is the value last stored."""
+    """Second walk: replace each Load by the value last stored, and remove Loads and Stores."""
     frame: Frame[Value] = Frame(outer)
     for node in list(block.nodes()):
         if node.kind() == "prim::Store":
@@ -151,7 +163,7 @@ def erase_loads_and_stores(block: Block, outer: Frame[Value] | None) -> None:
             node.output().replaceAllUsesWith(value)
             node.destroy()
         elif node.kind() == "prim::ComprehensionScope":
-            # a scope of its own, but no block of the graph
+            # names in it have a frame of their own; its nodes then move into the block around it
             body = node.blocks()[0]
             erase_loads_and_stores(body, frame)
             for each in list(body.nodes()):

@@ -1,10 +1,8 @@
-"""Assignments: names, attributes, elements, unpacking, `+=` (`emitAssignment` and what it calls in
-`ir_emitter.cpp`).
+"""Assignments to names, attributes and elements, unpacking, and `+=` (`emitAssignment` and the
+functions it calls, in `ir_emitter.cpp`).
 
-`x += v` on a tensor or a list changes it: the operators are `add_`, `mul_` and so on. On numbers
-and strings it is `x = x + v`.
-
-How the real one differs: it does not.
+`x += v` changes a tensor or a list in place: the operators are `add_`, `mul_` and so on. For
+numbers and strings it means `x = x + v`.
 """
 
 from __future__ import annotations
@@ -39,7 +37,9 @@ if TYPE_CHECKING:
 
 
 def emit_assign(c: Compiler, stmt: tree.Assign) -> None:
-    """`a = b = v` evaluates v once and assigns it from left to right."""
+    """`a = v`. In `a = b = v`, v is evaluated once, stored in a temporary, and assigned from left
+    to right.
+    """
     if stmt.rhs is None:
         raise error(stmt.range, "For an assignment, expected an expression on the right-hand side")
     if len(stmt.lhs_list) == 1:
@@ -53,6 +53,7 @@ def emit_assign(c: Compiler, stmt: tree.Assign) -> None:
 
 
 def _assign_one(c: Compiler, stmt: tree.Assign, lhs: tree.Expr, rhs: tree.Expr) -> None:
+    """Assign `rhs` to one target: a name, a tuple of targets, an attribute or an element."""
     if isinstance(lhs, tree.Var):
         t = None if stmt.type is None else c.type_of_annotation(stmt.type)
         c.environment.set(lhs.range, lhs.name.name, c.emit_sugared(rhs, 1, t), t)
@@ -74,8 +75,8 @@ def _assign_one(c: Compiler, stmt: tree.Assign, lhs: tree.Expr, rhs: tree.Expr) 
 
 
 def check_targets(targets: Sequence[tree.Expr], where: SourceRange) -> tuple[int, bool]:
-    """How many targets take one value each, and whether one is starred and takes the rest. Raises
-    RuntimeError.
+    """The number of targets that take one value each, and whether another one is starred and takes
+    the rest. Raises RuntimeError if the targets are not valid.
     """
     n_starred = 0
     for target in targets:
@@ -105,6 +106,9 @@ def unpack(
     n: int,
     starred: bool,
 ) -> None:
+    """Unpack `value` into `n` targets, and a starred one if `starred`. Raises RuntimeError if the
+    number of values does not fit.
+    """
     parts = value.as_tuple(where, c, None if starred else n)
     if len(parts) < n:
         least = "at least " if starred else ""
@@ -121,13 +125,15 @@ def assign_all(
     where: SourceRange,
     n: int,
 ) -> None:
-    """Assign values to targets one by one; a starred target takes what the `n` others leave."""
+    """Assign values to targets one by one. A starred target takes as many as the `n` other targets
+    leave, as a tuple.
+    """
     i = 0
     for target in targets:
         if isinstance(target, tree.Starred):
             if not isinstance(target.expr, tree.Var):
                 raise error(target.expr.range, "Cannot pack a tuple into a non-variable")
-            rest = values[i : i + len(values) - n]
+            rest = values[i : i + len(values) - n]  # the other n targets take one value each
             packed = c.tuple_construct([v.as_value(target.range, c) for v in rest])
             c.environment.set_value(target.expr.range, target.expr.name.name, packed)
             i += len(rest)
@@ -151,11 +157,12 @@ def assign_all(
 
 
 def assign_element(c: Compiler, where: SourceRange, lhs: tree.Subscript, rhs: NamedValue) -> None:
-    """`x[i] = v`: a copy into a view of a tensor, `index_put_` for indices that are tensors,
-    `_set_item` for lists and dicts.
+    """`x[i] = v`: for a tensor `copy_` into a view of it, or `index_put_` if indices are tensors;
+    for lists and dicts `_set_item`.
     """
     container = c.emit(lhs.value)
     if isinstance(container.type(), TensorType):
+        # the ints and slices are applied to the left side, as a view; tensors of indices remain
         view, indices = split_indices(c, lhs.range, container, lhs.subscript_exprs)
         value = _as_tensor(c, rhs, view)
         if not indices:
@@ -186,7 +193,7 @@ def assign_element(c: Compiler, where: SourceRange, lhs: tree.Subscript, rhs: Na
 
 
 def _as_tensor(c: Compiler, value: NamedValue, like: Value) -> Value:
-    """A number as a tensor of the dtype and device of `like`."""
+    """A number as a tensor of the dtype and device of `like`; other values as they are."""
     v = value.get(c)
     if not isinstance(v.type(), (NumberType, IntType, FloatType, BoolType)):
         return v
@@ -199,6 +206,7 @@ def _as_tensor(c: Compiler, value: NamedValue, like: Value) -> Value:
 
 
 def emit_aug_assign(c: Compiler, stmt: tree.AugAssign) -> None:
+    """`x += v`, `m.x += v` and `x[i] += v`: read the target, operate, assign the result back."""
     lhs = stmt.lhs
     if isinstance(lhs, tree.Var):
         value = c.emit(lhs)
@@ -213,6 +221,7 @@ def emit_aug_assign(c: Compiler, stmt: tree.AugAssign) -> None:
         raise error(lhs.range, "unexpected expression on left-hand side of augmented assignment")
 
 
+# For tensors and lists. As in PyTorch, `|`, `&`, `^` and `**` make a new tensor all the same.
 IN_PLACE = {
     "+": "add_", "-": "sub_", "/": "div_", "*": "mul_", "%": "fmod_", "|": "bitwise_or",
     "&": "bitwise_and", "^": "bitwise_xor", "<<": "__ilshift__", ">>": "__irshift__", "**": "pow",
@@ -225,6 +234,7 @@ MAGIC = {"+": "add", "-": "sub", "/": "truediv", "*": "mul", "%": "mod"}
 
 
 def _operator(stmt: tree.AugAssign, t: Type) -> str:
+    """The operator of an augmented assignment whose target has type `t`."""
     table = IN_PLACE if isinstance(t, (TensorType, ListType)) else OUT_OF_PLACE
     if stmt.op not in table:
         raise error(stmt.range, f"Unknown augmented assignment: {stmt.op}")
@@ -232,6 +242,9 @@ def _operator(stmt: tree.AugAssign, t: Type) -> str:
 
 
 def _augmented(c: Compiler, stmt: tree.AugAssign, value: Value) -> Value:
+    """The result of the operator on the old value of the target. An object calls its `__iadd__`, or
+    else its `__add__`.
+    """
     t = value.type()
     if isinstance(t, ClassType):
         if stmt.op not in MAGIC:
@@ -252,6 +265,9 @@ def _augmented(c: Compiler, stmt: tree.AugAssign, value: Value) -> Value:
 
 
 def _augment_element(c: Compiler, stmt: tree.AugAssign, lhs: tree.Subscript) -> None:
+    """`x[i] += v`. With indices that are tensors, `x[i]` is a copy, which is changed and put back;
+    otherwise it is a view, so that changing it changes x.
+    """
     container = c.emit(lhs.value)
     t = container.type()
     if not isinstance(t, TensorType):
@@ -273,7 +289,7 @@ def _augment_element(c: Compiler, stmt: tree.AugAssign, lhs: tree.Subscript) -> 
 
 
 def _augment_item(c: Compiler, stmt: tree.AugAssign, lhs: tree.Subscript, container: Value) -> None:
-    """`xs[i] += v` for lists and dicts: get, operate, set."""
+    """`xs[i] += v` for lists and dicts: get the item, operate, set the item."""
     t = container.type()
     if len(lhs.subscript_exprs) != 1:
         raise error(

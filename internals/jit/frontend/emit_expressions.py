@@ -1,8 +1,7 @@
 """Expressions (`emitSugaredExpr` and `emitSimpleExpr` of `ir_emitter.cpp`).
 
-An operator of Python is an operator of the library: `a + b` calls `aten::add`, whatever a and b
-are, and schema matching finds the overload for two tensors, a list and a list, a string and a
-string.
+Python's operators become calls of the library's: `a + b` is `aten::add`, whatever the types of a
+and b, and schema matching finds the overload for two tensors, two lists or two strings.
 
 How the real one differs: lists of different types become lists of unions there, with a warning.
 """
@@ -42,8 +41,10 @@ if TYPE_CHECKING:
 def emit_sugared(
     c: Compiler, expr: tree.Expr, n_binders: int, hint: Type | None = None
 ) -> SugaredValue:
-    """What an expression is: names, attributes, calls and subscripts may be other things than
-    values.
+    """The meaning of an expression. Names, attributes, calls and subscripts need not be values (a
+    module, a function); all other expressions are.
+
+    `n_binders` is the number of names the results are assigned to, `hint` the type expected.
     """
     if isinstance(expr, tree.Var):
         return c.environment.get(expr.name.name, expr.name.range)
@@ -63,15 +64,16 @@ def emit_sugared(
 
 
 def emit_call(c: Compiler, call: tree.Apply, n_binders: int, hint: Type | None) -> SugaredValue:
+    """`f(x, *xs, k=v)`: the callee's sugared value decides what is emitted."""
     callee = c.emit_sugared(call.callee, 1)
-    if isinstance(callee, SpecialForm):
+    if isinstance(callee, SpecialForm):  # it handles its arguments itself, unevaluated
         return emit_special_form(c, callee.form, call, hint)
     args = emit_arguments(c, call.inputs)
     return callee.call(call.callee.range, c, args, emit_keywords(c, call), n_binders)
 
 
 def emit_arguments(c: Compiler, exprs: Sequence[tree.Expr]) -> list[NamedValue]:
-    """Positional arguments; `*xs` is unpacked."""
+    """The values of positional arguments; `*xs` is unpacked into its elements."""
     values = []
     for expr in exprs:
         if isinstance(expr, tree.Starred):
@@ -90,7 +92,8 @@ def emit_values(c: Compiler, exprs: Sequence[tree.Expr]) -> list[Value]:
     return [a.get(c) for a in emit_arguments(c, exprs)]
 
 
-# Operators.
+# Operators. Each has the name of its `aten` operator, and that of the method (`__add__`) which is
+# called if an operand is an object of a compiled class.
 
 BINARY = {
     "+": ("add", "add"), "-": ("sub", "sub"), "*": ("mul", "mul"), "/": ("div", "truediv"),
@@ -105,6 +108,7 @@ WITHOUT_MAGIC = {"//": "aten::floordiv", "@": "aten::matmul"}
 
 
 def emit_binary(c: Compiler, expr: tree.BinOp, hint: Type | None) -> Value:
+    """`a + b`, `a in b`, `a and b`; `"..." % x` is a format."""
     kind = expr.kind
     if kind in ("and", "or", "is", "is not"):
         return emit_condition(c, expr).value
@@ -112,6 +116,7 @@ def emit_binary(c: Compiler, expr: tree.BinOp, hint: Type | None) -> Value:
         return c.call_builtin(
             expr.range, WITHOUT_MAGIC[kind], emit_arguments(c, (expr.lhs, expr.rhs))
         )
+    # As in PyTorch, the left operand is emitted once to learn its type, and again for its value.
     if kind == "%" and isinstance(
         c.emit_sugared(expr.lhs, 0).as_value(expr.lhs.range, c).type(), StringType
     ):
@@ -121,7 +126,7 @@ def emit_binary(c: Compiler, expr: tree.BinOp, hint: Type | None) -> Value:
         return node.output().setType(StringType.get())
     operator, magic = BINARY[kind]
     args = emit_arguments(c, (expr.lhs, expr.rhs))
-    if kind == "in":
+    if kind == "in":  # `a in b` is `b.__contains__(a)`
         args.reverse()
     called = MagicMethod(f"__{magic}__", BuiltinFunction(f"aten::{operator}")).call(
         expr.range, c, args, [], 0
@@ -130,7 +135,7 @@ def emit_binary(c: Compiler, expr: tree.BinOp, hint: Type | None) -> Value:
 
 
 def emit_unary(c: Compiler, expr: tree.UnaryOp, hint: Type | None) -> Value:
-    """`-x`, `~x`; `-3` is a constant."""
+    """`-x`, `~x`, `not x`. Of a constant it is a constant: `-3` is one node."""
     if expr.kind == "not":
         return emit_condition(c, expr).value
     operator, magic = UNARY[expr.kind]
@@ -148,8 +153,9 @@ def emit_unary(c: Compiler, expr: tree.UnaryOp, hint: Type | None) -> Value:
 
 
 def emit_ternary(c: Compiler, expr: tree.TernaryIf, hint: Type | None) -> Value:
+    """`a if c else b`."""
     condition = emit_condition(c, expr.cond)
-    if condition.static is not None:
+    if condition.static is not None:  # known while compiling: the other side is not compiled
         known = condition.refinements if condition.static else condition.refinements.negated()
         insert_refinements(c, expr.range, known.true)
         return c.emit(expr.true_expr if condition.static else expr.false_expr, hint)
@@ -169,7 +175,9 @@ def emit_if_expr(
     true: Callable[[], Value],
     false: Callable[[], Value],
 ) -> Value:
-    """A `prim::If` with one output."""
+    """A `prim::If` with one output, the value of `true()` or of `false()`, each emitted in its own
+    block with what the condition implies about types. Raises RuntimeError if the types differ.
+    """
     node = c.add_node("prim::If", [condition.value], 0, where)
     blocks = node.addBlock(), node.addBlock()
 
@@ -195,7 +203,7 @@ def emit_if_expr(
 
 
 def emit_list(c: Compiler, expr: tree.ListLiteral, hint: Type | None) -> Value:
-    """The type of the elements is that of the hint, else what the elements have in common, else
+    """`[a, b]`. The element type is that of the hint, else the common type of the elements, else
     Tensor.
 
     `[]` may still become a list of another type where it is passed (`try_convert_to_type`).
@@ -233,6 +241,9 @@ def emit_list(c: Compiler, expr: tree.ListLiteral, hint: Type | None) -> Value:
 
 
 def emit_dict(c: Compiler, expr: tree.DictLiteral, hint: Type | None) -> Value:
+    """`{k: v}`. Its type is the hint, else that of the first key and value, else
+    `Dict[str, Tensor]`. Raises RuntimeError for an entry of another type.
+    """
     pairs = [(c.emit(k), c.emit(v)) for k, v in zip(expr.key_inputs, expr.value_inputs)]
     keys, values = [k for k, _ in pairs], [v for _, v in pairs]
     wanted = None if hint is None else unwrap_optional(hint)
@@ -242,6 +253,7 @@ def emit_dict(c: Compiler, expr: tree.DictLiteral, hint: Type | None) -> Value:
         t = DictType(keys[0].type(), values[0].type())
     else:
         t = DictType(StringType.get(), TensorType.get())
+    # an error is about the whole literal if its type was given, else about the entry that differs
     for what, wanted_type, given, exprs in (
         ("keys", t.key, keys, expr.key_inputs),
         ("values", t.value, values, expr.value_inputs),

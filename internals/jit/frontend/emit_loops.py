@@ -1,14 +1,12 @@
 """Loops and comprehensions (`emitLoopCommon`, `emitFor`, `emitListComprehension` of
 `ir_emitter.cpp`).
 
-A loop is a `prim::Loop` with a number of rounds, which for a `while` is the largest int, and two
-blocks: the body, whose input is the counter, and the condition. `loop_forms.py` puts the condition
-where it belongs later.
+A loop is a `prim::Loop` whose input is the trip count (for a `while`, the largest int), with two
+blocks: the body, whose parameter is the counter, and the condition. `loop_forms.py` later moves the
+condition to the end of the body.
 
-A comprehension is a loop that appends to a list. It runs in a `prim::ComprehensionScope`, so that
-its names are its own.
-
-How the real one differs: it does not.
+A comprehension is a loop that appends to a list. It is emitted in a `prim::ComprehensionScope`, so
+that its variables are not visible outside.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
     from .compiler import Compiler
 
 EmitBody = Callable[[], None]
-LARGEST_UNROLLED = 1 << 15
+LARGEST_UNROLLED = 1 << 15  # values in the graph, before unrolling a loop is given up
 
 
 def emit_for(c: Compiler, stmt: tree.For) -> None:
@@ -57,7 +55,9 @@ def loop_over(
     where: SourceRange,
     emit_body: EmitBody,
 ) -> None:
-    """`for targets in iterables`."""
+    """`for targets in iterables`: unrolled if the length is known (a tuple, a list of modules),
+    else a `prim::Loop`.
+    """
     if len(iterables) != 1:
         raise error(where, "List of iterables is not supported currently")
     iterable = c.emit_sugared(iterables[0], 1).iter(where, c)
@@ -75,23 +75,26 @@ def emit_loop(
     targets: Sequence[tree.Expr] = (),
     condition: tree.Expr | None = None,
 ) -> None:
+    """A `prim::Loop`: of a `for` with its `iterable` and `targets`, of a `while` with its
+    `condition`.
+    """
     count = c.literal(MAX_TRIP_COUNT, where) if iterable is None else iterable.length(where, c)
     node = c.add_node("prim::Loop", [], 0, where)
     body, test = node.addBlock(), node.addBlock()
-    if condition is None:
+    if condition is None:  # a `for`: its condition is always True
         with c.graph.insert_point_guard(node):
-            go_on = c.constant(True, where)
+            condition_value = c.constant(True, where)
     else:
         with c.frame(test):
-            go_on = emit_bool(c, condition.range, c.emit(condition))
-    test.registerOutput(go_on)
+            condition_value = emit_bool(c, condition.range, c.emit(condition))
+    test.registerOutput(condition_value)
     node.addInput(count)
     counter = body.addInput().setType(IntType.get())
     with c.in_loop("loop"), c.frame(body):
         if iterable is not None:
             element = iterable.getitem(where, c, counter).as_value(where, c)
             check_targets(targets, where)
-            if len(targets) > 1:
+            if len(targets) > 1:  # `for a, b in pairs`: unpack the element
                 targets = (tree.TupleLiteral(where, tuple(targets)),)
             assign_all(c, targets, [SimpleValue(element)], where, 1)
         emit_body()
@@ -104,11 +107,11 @@ def emit_unrolled(
     iterable: SugaredValue,
     targets: Sequence[tree.Expr],
 ) -> None:
-    """The body once for every element, in the frame around it: each round may give its names other
-    types.
+    """Emit the body once for every element, in the frame around the loop: so a name may have
+    another type in each iteration.
 
-    Raises RuntimeError if that is without end: five loops inside each other over ten elements are a
-    hundred thousand rounds.
+    Raises RuntimeError when the graph gets too large: five nested loops over ten elements would
+    emit the innermost body a hundred thousand times.
     """
     length, most = iterable.static_length(), getattr(c.resolver, "most_unrolled", LARGEST_UNROLLED)
     assert length is not None
@@ -124,6 +127,9 @@ def emit_unrolled(
 
 
 def emit_list_comprehension(c: Compiler, comp: tree.ListComp, hint: Type | None) -> Value:
+    """`[elt for target in iterable]`. Its element type is that of the hint, or that of the first
+    element emitted.
+    """
     where = comp.range
     node = c.add_node("prim::ListConstruct")
     out = node.output().setType(ListType(TensorType.get()))
@@ -136,7 +142,7 @@ def emit_list_comprehension(c: Compiler, comp: tree.ListComp, hint: Type | None)
     def emit_body() -> None:
         nonlocal typed
         element = c.emit(comp.elt)
-        if not typed:
+        if not typed:  # known only now; before `append`, which needs the type
             out.setType(ListType(element.type()))
             typed = True
         c.call_builtin(
@@ -148,6 +154,7 @@ def emit_list_comprehension(c: Compiler, comp: tree.ListComp, hint: Type | None)
 
 
 def emit_dict_comprehension(c: Compiler, comp: tree.DictComp, hint: Type | None) -> Value:
+    """`{key: value for target in iterable}`, typed like a list comprehension."""
     where = comp.range
     out = c.dict_construct(DictType(StringType.get(), TensorType.get()), [], [])
     typed = hint is not None
@@ -171,6 +178,7 @@ def emit_dict_comprehension(c: Compiler, comp: tree.DictComp, hint: Type | None)
 def _in_own_scope(
     c: Compiler, where: SourceRange, target: tree.Expr, iterable: tree.Expr, emit_body: EmitBody
 ) -> None:
+    """Emit a loop whose target and other names are not visible after it."""
     scope = c.add_node("prim::ComprehensionScope", [], 0, where)
     with c.frame(scope.addBlock()):
         loop_over(c, (target,), (iterable,), where, emit_body)

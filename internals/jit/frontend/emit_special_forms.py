@@ -1,10 +1,14 @@
-"""Calls whose arguments are not simply evaluated (`emitApplySpecialForm` of `ir_emitter.cpp`).
+"""Special forms: calls whose arguments are not simply evaluated (`emitApplySpecialForm` of
+`ir_emitter.cpp`).
 
-`isinstance(x, T)` has a type for an argument, `getattr(m, "weight")` a string that must be a
-literal, `range` and `zip` make things to iterate over that are no values, and
-`torch.jit.annotate(List[int], [])` says what type an expression is wanted for.
+The second argument of `isinstance(x, T)` is a type, that of `getattr(m, "weight")` must be a string
+literal, `range` and `zip` return iterables that are not values of the graph, and
+`torch.jit.annotate(List[int], [])` gives the type of an expression.
 
-How the real one differs: remote calls and `torch.jit._awaitable` are such forms too.
+Each function here gets the compiler, the call and the type expected of it (`hint`, or None). The
+table `FORMS` at the end chooses the function.
+
+How the real one differs: remote calls and `torch.jit._awaitable` are such forms, too.
 """
 
 from __future__ import annotations
@@ -44,6 +48,7 @@ def emit_special_form(c: Compiler, form: str, call: tree.Apply, hint: Type | Non
 
 
 def emit_annotate(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    """`torch.jit.annotate(T, x)`: x, converted to T. Raises RuntimeError if that is impossible."""
     c.check_call(call, 2)
     t = c.type_of_annotation(call.inputs[0])
     value = try_convert_to_type(c, call.range, t, c.emit(call.inputs[1], t), allow_conversions=True)
@@ -58,8 +63,8 @@ def emit_annotate(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredVa
 
 
 def emit_unchecked_cast(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
-    """`unchecked_cast(int, x)`, in the code of an archive: x is known to be an int, the printer saw
-    the node that says so.
+    """`unchecked_cast(int, x)`, in the code of an archive: x is known to be an int, because the
+    graph that was saved had such a node.
     """
     c.check_call(call, 2)
     return _of_named_type(c, call, "prim::unchecked_cast")
@@ -72,7 +77,7 @@ def emit_uninitialized(c: Compiler, call: tree.Apply, hint: Type | None) -> Suga
 
 
 def emit_create_object(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
-    """`__torch__.Point.__new__(__torch__.Point)`, in the code of an archive: an object without
+    """`__torch__.Point.__new__(__torch__.Point)`, in the code of an archive: an object that has no
     attributes yet.
     """
     c.check_call(call, 1)
@@ -80,8 +85,8 @@ def emit_create_object(c: Compiler, call: tree.Apply, hint: Type | None) -> Suga
 
 
 def _of_named_type(c: Compiler, call: tree.Apply, kind: str) -> SugaredValue:
-    """A node whose output has the type that the first argument names; the other arguments are its
-    inputs.
+    """Emit a node whose output has the type that the first argument names, and whose inputs are the
+    other arguments.
     """
     t = c.type_of_annotation(call.inputs[0])
     node = c.add_node(kind, [c.emit(each) for each in call.inputs[1:]], 1, call.range)
@@ -89,6 +94,9 @@ def _of_named_type(c: Compiler, call: tree.Apply, kind: str) -> SugaredValue:
 
 
 def emit_getattr(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    """`getattr(m, "name")` or `getattr(m, "name", default)`. It is decided while compiling whether
+    the attribute exists; the default is emitted only if it does not.
+    """
     if len(call.inputs) == 3:
         owner = c.emit_sugared(call.inputs[0], 1)
         name = call.inputs[1]
@@ -104,6 +112,7 @@ def emit_getattr(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredVal
 
 
 def emit_tuple_of(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    """`tuple(x)`, for an x whose length is known while compiling."""
     if not call.inputs:
         return SimpleValue(c.tuple_construct([]))
     c.check_call(call, 1)
@@ -122,13 +131,15 @@ def emit_hasattr_form(c: Compiler, call: tree.Apply, hint: Type | None) -> Sugar
 
 
 def emit_tolist(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
-    """`x: List[int] = t.tolist()`: how deep and of what is said by the annotation."""
+    """`x: List[List[int]] = t.tolist()`. The number of dimensions and the element type come from
+    the annotation, without which it raises RuntimeError.
+    """
     assert isinstance(call.callee, tree.Select)
     operand = c.emit_sugared(call.callee.value, 1)
     if hint is None:
         raise error(call.range, "Expected type hint for result of tolist()")
     value = operand.as_value(call.callee.value.range, c)
-    depth, element = 0, hint
+    depth, element = 0, hint  # List[List[int]]: depth 2, element int
     while isinstance(element, ListType):
         depth, element = depth + 1, element.element
     code = {"int": 0, "float": 1, "bool": 2, "complex": 3}.get(element.str())
@@ -152,7 +163,7 @@ def emit_range(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue
 
 
 def emit_enumerate(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
-    """`enumerate(x)` is `zip(range(a large number), x)`."""
+    """`enumerate(x, start)` is `zip(range(start, MAX_TRIP_COUNT), x)`."""
     where, inputs = call.range, call.inputs
     if not inputs:
         raise error(where, "enumerate expected at least 1 arguments, got 0")
@@ -171,6 +182,7 @@ def emit_enumerate(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredV
 
 
 def emit_zip(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    """`zip(x, y, ...)`: a tree whose children advance together."""
     if not call.inputs:
         raise error(call.range, "zip expected at least 1 arguments, got 0")
     together = IterableTree()
@@ -183,8 +195,8 @@ def emit_zip(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
 
 
 def emit_super(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
-    """`super()` in a method of a module, whose class Python has put in the method's closure; or
-    `super(Class, self)`.
+    """`super()` in a method of a module, or `super(Class, self)`. For the former, Python keeps the
+    class in the method's closure, as `__class__`.
     """
     if not isinstance(c.self_value, ModuleValue):
         raise error(call.range, "super() is supported in methods of modules only")
@@ -201,7 +213,9 @@ def emit_super(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue
 
 
 def emit_list_of(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
-    """`list(xs)` copies a list or a string; anything else is `[x for x in xs]`."""
+    """`list(xs)` copies a list, splits a string into its characters, and is `[x for x in xs]` for
+    anything else.
+    """
     where = call.range
     if not call.inputs:
         t = hint if hint is not None else ListType(TensorType.get())
@@ -223,7 +237,7 @@ def emit_list_of(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredVal
 
 
 def emit_dict_of(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
-    """`dict(d)`, `dict(pairs)`, `dict(a=1, b=2)`, each with keywords added."""
+    """`dict(d)`, `dict(pairs)` and `dict(a=1, b=2)`; keywords may be added to all of them."""
     where = call.range
     if not call.attributes and all(_is_empty(e) for e in call.inputs):
         t = hint if hint is not None else DictType(StringType.get(), TensorType.get())
@@ -234,29 +248,29 @@ def emit_dict_of(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredVal
     if len(call.inputs) > 1:
         raise error(where, f"dict expected exactly 1 arguments but found {len(call.inputs)}")
     if isinstance(given, tree.DictComp):
-        made = emit_dict_comprehension(c, given, hint)
+        result = emit_dict_comprehension(c, given, hint)
     else:
         pairs = c.emit_sugared(given, 1)
         if isinstance(pairs, SimpleValue) and isinstance(pairs.value.type(), DictType):
-            made = c.insert("aten::dict", [pairs.value], where)
-        else:
+            result = c.insert("aten::dict", [pairs.value], where)
+        else:  # emitted as `{key: value for key, value in pairs}`
             source, key, value = c.temporary("$_iter"), c.temporary("$_key"), c.temporary("$_value")
             c.environment.set(where, source, pairs)
             target = tree.TupleLiteral(where, (_var(call, key), _var(call, value)))
             comprehension = tree.DictComp(
                 where, _var(call, key), _var(call, value), target, _var(call, source)
             )
-            made = emit_dict_comprehension(c, comprehension, hint)
+            result = emit_dict_comprehension(c, comprehension, hint)
     for a in keywords:
         key_value = c.constant(a.name.name, a.range)
-        parts: list[Value] = [made, key_value, c.emit(a.value)]
+        parts: list[Value] = [result, key_value, c.emit(a.value)]
         c.call_builtin(a.range, "aten::_set_item", [NamedValue(v, a.range) for v in parts])
-    return SimpleValue(made)
+    return SimpleValue(result)
 
 
 def _pairs(call: tree.Apply) -> tuple[tree.Expr, Sequence[tree.Attribute]]:
-    """What `dict(...)` is made from: a literal and keywords are a list of pairs; other things stay,
-    the keywords follow them.
+    """The argument of `dict(...)` and the keywords to set after it. A literal is merged with the
+    keywords into one list of pairs, without keywords left; any other argument is returned as it is.
     """
     where = call.range
     first = call.inputs[0] if call.inputs and not _is_empty(call.inputs[0]) else None
@@ -290,8 +304,8 @@ def _is_empty(expr: tree.Expr) -> bool:
 
 
 def emit_fork(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
-    """`torch.jit.fork(f, x)`: the call, in a graph of its own that may run beside this one
-    (`fork.py`).
+    """`torch.jit.fork(f, x)`: the call, in a graph of its own that may run concurrently with this
+    one (`fork.py`).
     """
     from .emit_expressions import emit_arguments, emit_keywords
 

@@ -1,9 +1,8 @@
 """Statements (`emitStatements` of `ir_emitter.cpp`).
 
-Each emits its nodes at the insert point. A statement that leaves its block, `return` or `raise` or
-an `if` both of whose arms do, ends it: what follows is not compiled.
-
-How the real one differs: it does not.
+Each function here emits the nodes of one kind of statement at the insert point; the table `EMIT` at
+the end chooses it. A block ends with a statement that leaves it: a `return`, a `raise`, or an `if`
+with one of these in both arms. The statements after it are not compiled.
 """
 
 from __future__ import annotations
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
 
 
 def emit_statements(c: Compiler, statements: Sequence[tree.Stmt]) -> None:
+    """Emit statements in order, up to the first that leaves the block."""
     for statement in statements:
         at(statement.range)
         EMIT[type(statement)](c, statement)
@@ -54,9 +54,13 @@ def emit_expression_statement(c: Compiler, stmt: tree.ExprStmt) -> None:
 
 
 def emit_return(c: Compiler, stmt: tree.Return) -> None:
+    """`return x`. x is converted to the declared return type; without one, the types of all
+    `return`s are unified. Raises RuntimeError if the type does not fit.
+    """
     declared = c.context.declared
     result = c.emit(stmt.expr, declared)
     if declared is not None:
+        # a bare `return` where a Tensor was declared: leave the None, for the error below
         forgotten = isinstance(declared, TensorType) and isinstance(result.type(), NoneType)
         if not forgotten:
             result = try_convert_to_type(c, stmt.range, declared, result, allow_conversions=True)
@@ -85,6 +89,9 @@ def emit_return(c: Compiler, stmt: tree.Return) -> None:
 
 
 def _leave_loop(c: Compiler, where: SourceRange, word: str, kind: str) -> None:
+    """`break` or `continue`, as a node of this kind. Raises RuntimeError outside a loop, and in an
+    unrolled one.
+    """
     if not c.loop:
         raise error(where, f"SyntaxError: '{word}' outside loop")
     if c.loop == "unrolled":
@@ -97,6 +104,9 @@ def _leave_loop(c: Compiler, where: SourceRange, word: str, kind: str) -> None:
 
 
 def emit_raise(c: Compiler, stmt: tree.Raise) -> None:
+    """`raise E(message)` or `raise E`. The node has the message and, where it is known, the name of
+    the exception's class.
+    """
     exception = c.emit_sugared(stmt.expr, 1)
     name: Value | None = None
     if isinstance(exception, ExceptionMessage):
@@ -134,7 +144,7 @@ def emit_if_else(
     true: Sequence[tree.Stmt],
     false: Sequence[tree.Stmt],
 ) -> None:
-    """A `prim::If`; or one of the branches, if it is known which."""
+    """Emit a `prim::If`; or, if the condition is known while compiling, just the branch taken."""
     if condition.static is not None:
         known = condition.refinements if condition.static else condition.refinements.negated()
         insert_refinements(c, where, known.true)
@@ -146,7 +156,7 @@ def emit_if_else(
         _emit_branch(c, where, blocks[0], true, condition.refinements),
         _emit_branch(c, where, blocks[1], false, condition.refinements.negated()),
     )
-    left = tuple(b in c.left_blocks for b in blocks)
+    left = tuple(b in c.left_blocks for b in blocks)  # whether each branch returns or raises
     if all(left):
         c.left_blocks.add(c.environment.block)
     for name in sorted(_assigned(c, where, blocks, frames, left)):
@@ -161,6 +171,7 @@ def _emit_branch(
     statements: Sequence[tree.Stmt],
     refinements: Refinements,
 ) -> Environment:
+    """Emit one branch into its block. Returns its frame, with the names assigned in it."""
     with c.frame(block) as frame:
         insert_refinements(c, statements[0].range if statements else where, refinements.true)
         emit_statements(c, statements)
@@ -174,10 +185,10 @@ def _assigned(
     frames: Sequence[Environment],
     left: Sequence[bool],
 ) -> set[str]:
-    """The names that mean something after the `if`: assigned in one branch, and known in the other
-    or that one does not get here.
+    """The names that are defined after the `if`: those assigned in one branch and known in the
+    other, or in a branch when the other one returns or raises.
 
-    For the others it is noted why they mean nothing, in case they are used.
+    For any other name it records why it is undefined, as the error message in case it is used.
     """
     names: set[str] = set()
     for this, that, branch in ((0, 1, "false"), (1, 0, "true")):
@@ -200,9 +211,11 @@ def _merge(
     frames: Sequence[Environment],
     left: Sequence[bool],
 ) -> None:
-    """The type of a name after the `if`. A branch that does not get there is given an uninitialized
-    value for it.
+    """Find the type of a name after the `if`. A branch that returns or raises stores an
+    uninitialized value in it, so that both branches have one. If the two types cannot be unified, a
+    name that was known before the `if` is an error; any other becomes undefined.
     """
+    # the value at the end of each branch that does not return or raise
     values: list[Value | None] = [None, None]
     for i in (0, 1):
         if not left[i]:
@@ -212,16 +225,16 @@ def _merge(
         if left[i]:
             other = values[1 - i]
             assert other is not None
-            unit = (
+            uninitialized = (
                 c.graph.create("prim::Uninitialized")
                 .insertBefore(blocks[i].returnNode())
                 .output()
                 .setType(other.type())
             )
-            c.graph.create("prim::Store", [unit], 0).s_("name", name).insertBefore(
+            c.graph.create("prim::Store", [uninitialized], 0).s_("name", name).insertBefore(
                 blocks[i].returnNode()
             )
-            values[i] = unit
+            values[i] = uninitialized
     true, false = values
     assert true is not None and false is not None
     known_outside = c.environment.find(name) is not None
@@ -243,6 +256,7 @@ def _merge(
 
 
 def emit_delete(c: Compiler, stmt: tree.Delete) -> None:
+    """`del x`, which undefines a name and emits nothing, and `del xs[i]`."""
     for target in stmt.targets:
         if isinstance(target, tree.Var):
             c.environment.remove(target.name.name, target.name.range)
@@ -276,7 +290,9 @@ def emit_with(c: Compiler, stmt: tree.With) -> None:
 
 
 def emit_closure(c: Compiler, stmt: tree.Def) -> None:
-    """`def __forked_function(): ...`: emitted where `fork` calls it."""
+    """`def __forked_function(): ...`, in the code of an archive: it is only remembered here, and
+    emitted where `fork` calls it.
+    """
     c.environment.set(stmt.range, stmt.name.name, Closure(stmt))
 
 

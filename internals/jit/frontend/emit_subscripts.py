@@ -1,14 +1,14 @@
-"""`x[...]` (`emitSubscript`, `emitIntAndSliceIndexing` of `ir_emitter.cpp`).
+"""Subscripts: `x[...]` (`emitSubscript`, `emitIntAndSliceIndexing` of `ir_emitter.cpp`).
 
-On a tensor, each part of an index does something to the next dimension: an int selects and removes
-it, a slice keeps it, None adds one, a tensor of indices is put aside. Views are taken from left to
-right (what follows `...` is counted from the right), and what was put aside is one `aten::index` at
-the end.
+On a tensor, each part of an index applies to the next dimension: an int selects from it and removes
+it, a slice keeps it, None adds a dimension, and a tensor of indices is deferred. Views are taken
+from left to right (dimensions after `...` are counted from the right), and the deferred tensors
+become one `aten::index` at the end.
 
     x[0, 1:, None, i]   =   index(unsqueeze(slice(select(x, 0, 0), 0, 1), 1), [None, None, i])
 
-On lists, strings and dicts it is `aten::__getitem__`, on tuples `prim::TupleIndex` with an int that
-is constant.
+On lists, strings and dicts it is `aten::__getitem__`, on tuples `prim::TupleIndex` with a constant
+int.
 
 How the real one differs: `slice` objects may be indices too.
 """
@@ -39,15 +39,16 @@ from .sugared_values import SimpleValue, SugaredTuple, SugaredValue
 if TYPE_CHECKING:
     from .compiler import Compiler
 
-LONG = 4
+LONG = 4  # the IR's number of the dtype int64
 OPTIONAL_TENSOR = OptionalType(TensorType.get())
 
 
 def emit_subscript(c: Compiler, expr: tree.Subscript, hint: Type | None) -> SugaredValue:
+    """`x[...]` as an expression; assignments to it are in `emit_assignments.py`."""
     container = c.emit_sugared(expr.value, 1)
     where, value_range = expr.range, expr.value.range
     exprs = expr.subscript_exprs
-    if len(exprs) != 1:
+    if len(exprs) != 1:  # x[i, j]: only tensors have several dimensions
         return SimpleValue(_index_tensor(c, where, container.as_value(value_range, c), exprs))
     if isinstance(exprs[0], tree.SliceExpr):
         if container.kind() == "module":
@@ -72,6 +73,7 @@ def emit_subscript(c: Compiler, expr: tree.Subscript, hint: Type | None) -> Suga
 def _index_tensor(
     c: Compiler, where: SourceRange, value: Value, exprs: Sequence[tree.Expr]
 ) -> Value:
+    """`x[i, j, ...]` for a tensor. Raises RuntimeError for any other value."""
     if not isinstance(value.type(), TensorType):
         raise error(
             where,
@@ -87,13 +89,14 @@ def _index_tensor(
 def split_indices(
     c: Compiler, where: SourceRange, value: Value, exprs: Sequence[tree.Expr]
 ) -> tuple[Value, list[Value]]:
-    """Apply the ints, slices and Nones of an index; returns the view, and the tensors of indices
-    left to apply to it.
+    """Apply the ints, slices and Nones of an index. Returns the view, and the index tensors that
+    remain to be applied to it.
 
-    The latter are one for each dimension of the view, None where that is not indexed by a tensor.
+    The latter have one entry for each dimension of the view up to the last indexed one, which is
+    None where that dimension is not indexed by a tensor.
     """
     n = len(exprs)
-    dims = [0] * n
+    dims = [0] * n  # the dimension of the view that each part applies to, < 0 after the `...`
     values: list[Value | None] = [None] * n
     dots = next((i for i, e in enumerate(exprs) if isinstance(e, tree.Dots)), n)
     dim = 0
@@ -126,7 +129,9 @@ def split_indices(
 
 
 def _index_value(c: Compiler, where: SourceRange, expr: tree.Expr) -> Value | None:
-    """The value of one part of an index; None for a slice. A list of ints becomes a tensor."""
+    """The value of one part of an index; None for a slice. A list of ints becomes a tensor of
+    int64.
+    """
     if isinstance(expr, tree.SliceExpr):
         return None
     index = c.emit(expr, NoneType.get() if isinstance(expr, tree.NoneLiteral) else None)
@@ -136,7 +141,14 @@ def _index_value(c: Compiler, where: SourceRange, expr: tree.Expr) -> Value | No
 
 
 def _dimensions_after(c: Compiler, where: SourceRange, index: Value | None, reverse: bool) -> int:
-    """How many dimensions of the result one part of an index is responsible for."""
+    """The distance from the dimension that one part of an index applies to, to that of its
+    neighbour on the right, or, with `reverse`, on the left.
+
+    The parts are applied from left to right. When a part is applied, those to its left have been
+    applied already, so they count as the dimensions they leave: an int 0, None 1. Those to its
+    right, which matter for parts after a `...` (`reverse`), have not been applied yet, so they
+    count as the dimensions they take: an int 1, None 0.
+    """
     if index is None:
         return 1
     t = index.type()
@@ -161,6 +173,7 @@ def _dimensions_after(c: Compiler, where: SourceRange, index: Value | None, reve
 def _emit_slice(
     c: Compiler, where: SourceRange, value: Value, dim: Value | None, expr: tree.SliceExpr
 ) -> Value:
+    """`x[start:end:step]`, along `dim` if x is a tensor. An omitted step is 1."""
     start, end, step = (None if e is None else c.emit(e) for e in (expr.start, expr.end, expr.step))
     if isinstance(value.type(), TupleType):
         return _slice_tuple(c, where, value, start, end, step)
@@ -177,6 +190,9 @@ def _emit_slice(
 
 
 def _index_tuple(c: Compiler, where: SourceRange, value: Value, index: Value) -> Value:
+    """`t[i]`. i must be constant, or the elements of t must all have one type. Otherwise the type
+    of the result is unknown, and it raises RuntimeError.
+    """
     t = value.type()
     assert isinstance(t, TupleType)
     if not isinstance(index.type(), IntType):
@@ -196,6 +212,7 @@ def _index_tuple(c: Compiler, where: SourceRange, value: Value, index: Value) ->
 
 
 def _position(where: SourceRange, t: TupleType, index: int) -> int:
+    """An index into a tuple, made non-negative. Raises RuntimeError if it is out of range."""
     n = len(t.elements)
     if not -n <= index < n:
         raise error(where, f"Tuple index out of range. Tuple is length {n} and index is {index}")
@@ -210,7 +227,7 @@ def _slice_tuple(
     end: Value | None,
     step: Value | None,
 ) -> Value:
-    """`t[a:b:c]`: the parts are known, so it is a new tuple of them."""
+    """`t[a:b:c]`: a new tuple of the selected elements. The bounds must be constant."""
     t = value.type()
     assert isinstance(t, TupleType)
     bounds = [None if v is None else _int_constant(where, v) for v in (start, end, step)]
@@ -222,6 +239,7 @@ def _slice_tuple(
 
 
 def _int_constant(where: SourceRange, v: Value) -> Any:
+    """The int that a bound of a slice is, or None. Raises RuntimeError if it is not constant."""
     if isinstance(v.type(), NoneType):
         return None
     if not (is_constant(v) and isinstance(v.type(), IntType)):
@@ -232,7 +250,7 @@ def _int_constant(where: SourceRange, v: Value) -> Any:
 def _slice_parts(
     c: Compiler, where: SourceRange, parts: SugaredValue, expr: tree.SliceExpr
 ) -> SugaredValue:
-    """A slice of a list of modules: of its parts."""
+    """A slice of a list of modules, as a tuple of modules."""
     bounds = [
         None if e is None else _int_constant(where, c.emit(e))
         for e in (expr.start, expr.end, expr.step)

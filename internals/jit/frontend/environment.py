@@ -1,16 +1,14 @@
-"""Which name means what, at every point of the function being compiled (`struct Environment` of
-`ir_emitter.cpp`).
+"""The meaning of each name, at the current point of the function being compiled
+(`struct Environment` of `ir_emitter.cpp`).
 
-Frames form a chain, one for every block that is open: the function's, that of the `if` arm in it,
-and so on. A frame knows two kinds of names: those of first-class values (a tensor, an int), for
-which it remembers only the type, and those of other things (a function, a module, the iterable of a
-loop), which it keeps.
+Frames form a chain, one for each open block: that of the function, that of an `if` arm inside it,
+and so on. A frame has two kinds of names. For first-class values (a tensor, an int) it keeps only
+the type; other things (a function, a module, the iterable of a loop) it keeps themselves.
 
 Assigning to a first-class name emits `prim::Store[name="x"](%v)`, reading one emits
-`prim::Load[name="x"]()`. What a name means after an `if` or in the second round of a loop need not
-be known yet: `convert_to_ssa.py` works that out when all is emitted, and no Load or Store is left.
-
-How the real one differs: very little. It copies the error text of a conditional definition lazily.
+`prim::Load[name="x"]()`. So the value that a name has after an `if`, or in the second iteration of
+a loop, need not be known yet: `convert_to_ssa.py` finds it when everything has been emitted, and
+removes the Loads and Stores.
 """
 
 from __future__ import annotations
@@ -34,14 +32,14 @@ class Environment:
         self.compiler, self.block, self.outer = compiler, block, outer
         self.types: dict[str, Type] = {}
         self.values: dict[str, SugaredValue] = {}
-        # in the outermost frame: why a name is not defined after an `if`
+        # used in the outermost frame only: why a name is not defined after an `if`
         self.errors: dict[str, str] = {}
 
     # Reading.
 
     def get(self, name: str, where: SourceRange) -> SugaredValue:
-        """What `name` means: a local name, else a Python builtin, else what the resolver finds
-        where the function was defined.
+        """The meaning of `name`: a local, else a Python builtin, else what the resolver finds where
+        the function was defined.
 
         Raises RuntimeError "undefined value x" if it is none of them.
         """
@@ -58,11 +56,14 @@ class Environment:
         return self.get(name, where).as_value(where, self.compiler)
 
     def find(self, name: str) -> SugaredValue | None:
-        """A local name, in this frame or one around it."""
+        """The meaning of a local name, in this frame or one around it. For a first-class name, this
+        emits a Load. None if the name is unknown.
+        """
         found = self.find_here(name)
         return found if found is not None or self.outer is None else self.outer.find(name)
 
     def find_here(self, name: str) -> SugaredValue | None:
+        """The meaning of a name in this frame only."""
         if name in self.values:
             return self.values[name]
         return self._load(name, self.types[name]) if name in self.types else None
@@ -79,12 +80,13 @@ class Environment:
     def set(
         self, where: SourceRange, name: str, value: SugaredValue, annotated: Type | None = None
     ) -> None:
-        """Assign. A name known outside keeps its type: it may be read there after this block has
-        run or not run.
+        """Assign `value` to a name. A name that is known outside this block keeps its type, because
+        it may be read there whether this block has run or not.
 
         Raises RuntimeError if the types do not fit.
         """
         v = value.value if isinstance(value, SimpleValue) else None
+        # in the graph, a value has the name of the variable that it is first assigned to
         if (
             v is not None
             and not v.hasDebugName()
@@ -111,11 +113,13 @@ class Environment:
         self.types[name] = t
 
     def set_error(self, name: str, text: str) -> None:
-        """`name` is not defined from here on, because of `text`: said when it is used."""
+        """Make `name` undefined from here on; `text` says why, in the error raised when it is
+        used.
+        """
         self.outermost().errors[name] = text
 
     def remove(self, name: str, where: SourceRange) -> None:
-        """`del name`."""
+        """`del name`, in all frames. Raises RuntimeError if it is undefined."""
         frame: Environment | None = self
         removed = False
         while frame is not None:
@@ -127,6 +131,7 @@ class Environment:
             raise error(where, f"undefined value {name}")
 
     def outermost(self) -> Environment:
+        """The frame of the function's own block."""
         frame = self
         while frame.outer is not None:
             frame = frame.outer
@@ -135,6 +140,7 @@ class Environment:
     # Helpers.
 
     def _load(self, name: str, t: Type) -> SugaredValue:
+        """The value of a new `prim::Load` of a first-class name."""
         node = self.compiler.add_node("prim::Load").s_("name", name)
         out = node.output().setType(t)
         if meaningful(name):
@@ -149,6 +155,9 @@ class Environment:
         outside: SugaredValue,
         annotated: Type | None,
     ) -> Value:
+        """The new value, converted to the type that the name has outside this block. Raises
+        RuntimeError if it does not fit, or if one of the two is not a first-class value.
+        """
         if annotated is not None:
             raise error(
                 where,
@@ -181,8 +190,8 @@ class Environment:
 
 
 def meaningful(name: str) -> bool:
-    """Whether values should be called `name` in the graph: not for `_`, `_1` and the compiler's own
-    `$tmp`.
+    """Whether values are to be called `name` in the graph: not for `_`, `_1`, and the compiler's
+    own `$tmp`.
     """
     if not name or name[0] == "$":
         return False

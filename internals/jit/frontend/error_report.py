@@ -1,4 +1,4 @@
-"""Compile errors: the message, the line it is about, and how the compiler came there
+"""Compile errors: the message, the line it is about, and the calls that led the compiler there
 (`torch/csrc/jit/frontend/error_report.h`).
 
 A compile error is a RuntimeError whose text is
@@ -10,12 +10,9 @@ A compile error is a RuntimeError whose text is
                 ~~ <--- HERE
         return y
 
-and, when the function was compiled because another one calls it, one such block for every caller.
-The callers are kept in a stack that the compiler pushes to when it starts on a function
-(`compiling`) and moves along as it walks (`at`).
-
-How the real one differs: the stack is a thread-local vector of C++ objects; and a few errors raised
-without a source range end in a full stop.
+and, if the function was compiled because another one calls it, one such block for every caller. The
+callers are on a stack, one for each thread: the compiler pushes a function when it starts on it
+(`compiling`), and updates its position as it walks through the source (`at`).
 """
 
 from __future__ import annotations
@@ -32,6 +29,8 @@ if TYPE_CHECKING:
 
 
 class _Calls(threading.local):
+    """The stack of functions that this thread is compiling, outermost first."""
+
     def __init__(self) -> None:
         # [name of the function being compiled, where in it the compiler is]
         self.stack: list[list] = []
@@ -41,18 +40,19 @@ _calls = _Calls()
 
 
 def error(where: SourceRange | None, message: str) -> RuntimeError:
-    """The RuntimeError for `message` at `where`, callers included."""
+    """The RuntimeError for `message` at `where`, with the callers. It is returned, not raised."""
     text = f"\n{message}"
     text += ".\n" if where is None else f":\n{where.highlight()}"
     return RuntimeError(text + call_stack())
 
 
 def call_stack() -> str:
-    """`'g' is being compiled since it was called from 'f'` with f's line, innermost first; "" at
-    the outermost function.
+    """The lines `'g' is being compiled since it was called from 'f'`, each with f's source line,
+    innermost first; "" in the outermost function.
     """
     text = ""
     stack = _calls.stack
+    # each function with the next outer one, which calls it
     for (name, _), (caller, where) in zip(reversed(stack), list(reversed(stack))[1:]):
         text += (
             f"'{name}' is being compiled since it was called from '{caller}'\n{where.highlight()}"
@@ -62,7 +62,7 @@ def call_stack() -> str:
 
 @contextmanager
 def compiling(name: str, where: SourceRange) -> Iterator[None]:
-    """While in it, `name` is the function being compiled."""
+    """Within this context, `name` is the function being compiled."""
     _calls.stack.append([name, where])
     try:
         yield
@@ -71,15 +71,15 @@ def compiling(name: str, where: SourceRange) -> Iterator[None]:
 
 
 def at(where: SourceRange) -> None:
-    """The compiler has come to `where`: that is what is shown if a function called there does not
-    compile.
+    """Record that the compiler has reached `where`: this line is shown if a function that is called
+    there does not compile.
     """
     if _calls.stack:
         _calls.stack[-1][1] = where
 
 
 def span(exprs: Sequence[tree.Expr]) -> SourceRange:
-    """From the start of the first to the end of the last."""
+    """The range from the start of the first expression to the end of the last."""
     return SourceRange(exprs[0].range.source, exprs[0].range.start, exprs[-1].range.end)
 
 

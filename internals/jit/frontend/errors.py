@@ -1,12 +1,12 @@
-"""What the reader of the source refuses (`torch/jit/frontend.py`).
+"""Errors for Python syntax that TorchScript does not have (`torch/jit/frontend.py`).
 
     NotSupportedError: else branches of for loops aren't supported:
       File "model.py", line 4
         for i in range(3):
         ~~~ <--- HERE
 
-These come before any type is known, while the tree is built. What the compiler finds wrong later is
-a RuntimeError (`error_report.py`); both show the callers because of which the function is being
+They are raised while the tree is built, before any type is known. Later errors of the compiler are
+RuntimeErrors (`error_report.py`). Both show the chain of callers for which the function is being
 compiled.
 
 How the real one differs: an `else` of a `while` raises a TypeError there, because an error without
@@ -27,13 +27,15 @@ if TYPE_CHECKING:
 
 
 class FrontendError(Exception):
-    """`msg` and where in the source: `source_range`, None if it has no one place."""
+    """An error with its message, `msg`, and the range in the source it is about, `source_range`,
+    which is None if there is no single one.
+    """
 
     def __init__(self, source_range: SourceRange | None, msg: str) -> None:
         super().__init__(source_range, msg)
         self.source_range, self.msg = source_range, msg
         where = ":\n" + source_range.highlight() if source_range is not None else ""
-        # the callers are known now, not when it is printed
+        # taken now: when the error is printed, the stack of callers has been unwound
         self.report = where + error_report.call_stack()
 
     def __str__(self) -> str:
@@ -41,11 +43,11 @@ class FrontendError(Exception):
 
 
 class NotSupportedError(FrontendError):
-    """Python has it, TorchScript does not."""
+    """A use of Python syntax that TorchScript does not support."""
 
 
 class FrontendTypeError(FrontendError):
-    """A type where TorchScript has none."""
+    """A use of a type where TorchScript does not allow one."""
 
 
 class UnsupportedNodeError(NotSupportedError):
@@ -59,8 +61,7 @@ class UnsupportedNodeError(NotSupportedError):
         )
 
 
-# What the refused kinds of node are called, and the word they begin with, which is what gets
-# underlined.
+# The name of each unsupported kind of node, and the word it begins with, which is underlined.
 NAMES: dict[type[ast.AST], tuple[str, str]] = {
     ast.FunctionDef: ("function definitions", "def"),
     ast.AsyncFunctionDef: ("async function definitions", "async def"),

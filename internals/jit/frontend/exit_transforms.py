@@ -1,7 +1,7 @@
-"""Early `return`, `break` and `continue` out of the graph (`exit_transforms.cpp`).
+"""Removing early `return`, `break` and `continue` from the graph (`exit_transforms.cpp`).
 
-The IR has no jumps: a block runs from its first node to its last. So what follows a statement that
-may have left is put under a condition:
+The IR has no jumps: a block runs from its first node to its last. So the statements after one that
+may have left the block are put under a condition:
 
     while i < 5:                            i, exited, result = 0, False, ?
         if x[i] > 3:                        while i < 5 and not exited:
@@ -10,19 +10,18 @@ may have left is put under a condition:
     return 5                                    if not exited: i += 1
                                             return result if exited else 5
 
-A first walk does so for `break` and `continue`, which leave to the end of the loop's body, a second
-for `return`, which leaves to the end of the function. The walk gives for each block a value that
-says whether it has been left, `exited`, with the values it was left with. What is left surely needs
-no condition: the rest of the block is dead. `?` is a `prim::Uninitialized`, one for each type:
-nothing reads it.
+The first walk does this for `break` and `continue`, which jump to the end of the loop's body; the
+second for `return`, which jumps to the end of the function. For each block, the walk finds a bool,
+`exited`, that says whether the block has been left, and the values it was left with. If a block is
+left for certain, the rest of it is dead and is removed instead. `?` is a `prim::Uninitialized`, one
+for each type, which is never read.
 
-An `if` directly followed by another whose condition is the constants the first one's arms put out
-is then merged with it, so that `if c: return 1` / `return 2` is one `prim::If`.
+Afterwards an `if` is merged with the one after it, if the latter's condition is an output of the
+former that is constant in each arm. So `if c: return 1` / `return 2` becomes one `prim::If`.
 
-How the real one differs: when the body of a `with` may be left in the middle and makes a value that
+How the real one differs: if the body of a `with` may be left in the middle, and makes a value that
 is used after it, the real one fails with an internal error; here the value is one more output of
-the condition (`hand_out`). The same happens there when such a value is used in an arm that is
-merged.
+the condition (`hand_out`). It also fails if such a value is used in an arm that is merged.
 """
 
 from __future__ import annotations
@@ -39,21 +38,24 @@ from .with_blocks import enter_exit_to_with_blocks, with_blocks_to_enter_exit
 
 
 def transform_exits(graph: Graph) -> None:
-    """Remove `prim::LoopContinuation` and `prim::ReturnStmt`."""
+    """Remove `prim::LoopContinuation` and `prim::ReturnStmt`, in place: first the exits from loops,
+    then those from the function.
+    """
     enter_exit_to_with_blocks(graph)
     for kind in ("prim::LoopContinuation", "prim::ReturnStmt"):
         with graph.insert_point_guard(first_node(graph.block())):
             transformer = ExitTransformer(graph, kind)
         transformer.transform_block(graph.block())
     with_blocks_to_enter_exit(graph)
-    # copies blocks: what a `with` makes must not be in one of its own any more
+    # only now: it moves nodes between blocks, so values made in a `with` must not be in a block of
+    # their own
     merge_consecutive_ifs(graph.block())
     lower_grad_modes(graph.block())
 
 
 class Exit(NamedTuple):
-    """Whether a block has been left (a bool of the graph, or one of the transformer's marks) and
-    with which values.
+    """`exited` is a bool of the graph, or one of the transformer's marks, that says whether a block
+    has been left; `values` are the values it was left with.
     """
 
     exited: Value
@@ -61,8 +63,8 @@ class Exit(NamedTuple):
 
 
 class ExitTransformer:
-    """One walk, for one kind of exit. `true`, `false` and `throws` mark blocks that surely are
-    left, are not left, raise.
+    """One walk, for one kind of exit node. The values `true`, `false` and `throws` also serve as
+    marks, compared by identity: of a block that always is left, never is left, always raises.
     """
 
     def __init__(self, graph: Graph, kind: str) -> None:
@@ -71,9 +73,12 @@ class ExitTransformer:
         self.true = graph.insertConstant(True)
         self.false = graph.insertConstant(False)
         self.throws = self.unit(BoolType.get())
-        self.target: Block | None = None  # the block the exits leave to the end of
+        self.target: Block | None = None  # the block to whose end the exits jump
 
     def transform_block(self, block: Block) -> Exit:
+        """Remove the exits in `block`, and return whether and how it is left. A target block is
+        never left: its exits jump to its own end.
+        """
         outer_target = self.target
         if self.is_target(block):
             self.target = block
@@ -83,9 +88,9 @@ class ExitTransformer:
             following = node.next()
             exit = self.transform_node(node, exit)
             if exit.exited is self.true or exit.exited is self.throws:
-                self.delete_from(following, block)
+                self.delete_from(following, block)  # dead code
                 break
-            if exit.exited is not self.false:
+            if exit.exited is not self.false:  # known at run time only
                 if following is not block.returnNode():
                     exit = self.guard_rest(block, exit, following)
                 break
@@ -97,12 +102,16 @@ class ExitTransformer:
         return exit
 
     def is_target(self, block: Block) -> bool:
+        """Whether exits of this kind jump to the end of `block`: the body of a loop for `break` and
+        `continue`, a whole function for `return`.
+        """
         owner = block.owningNode()
         if self.kind == "prim::LoopContinuation":
             return owner is not None and owner.kind() == "prim::Loop"
         return owner is None or owner.kind() == "prim::Closure"
 
     def transform_node(self, node: Node, exit: Exit) -> Exit:
+        """The exit state after `node`, given the one before it."""
         kind = node.kind()
         if kind == "prim::RaiseException":
             return Exit(self.throws, [])
@@ -121,12 +130,15 @@ class ExitTransformer:
         return exit
 
     def transform_if(self, node: Node) -> Exit:
+        """Make `exited` and the values of the arms' exits outputs of the `if`."""
         then, other = (self.transform_block(b) for b in node.blocks())
+        # an arm that raises never gets here, so it does not decide
         marks = [e.exited for e in (then, other) if e.exited is not self.throws]
         if not marks:
             return Exit(self.throws, [])
         if all(mark is self.false for mark in marks):
             return Exit(self.false, [])
+        # an arm that does not leave needs as many values, which are never read
         if then.exited is self.false or then.exited is self.throws:
             then = Exit(then.exited, [self.unit(v.type()) for v in other.values])
         elif other.exited is self.false or other.exited is self.throws:
@@ -137,16 +149,21 @@ class ExitTransformer:
         return Exit(exited, add_if_outputs(node, then.values, other.values))
 
     def transform_loop(self, node: Node) -> Exit:
+        """Stop the loop once its body has been left, and carry `exited` and the values out of it.
+        (In the walk for `break`, the body is a target: it is not left.)
+        """
         body = node.blocks()[0]
         exit = self.transform_block(body)
-        if (
-            exit.exited is self.false or exit.exited is self.throws
-        ):  # a loop that always throws may still not be entered
+        # a loop whose body always raises may have no iteration, so it does not always raise
+        if exit.exited is self.false or exit.exited is self.throws:
             return Exit(self.false, [])
-        go_on = self.graph.create("prim::If", [exit.exited], 0).insertBefore(body.returnNode())
-        go_on.addBlock().registerOutput(self.false)
-        go_on.addBlock().registerOutput(body.outputs()[0])
-        body.replaceOutput(0, go_on.addOutput().setType(BoolType.get()))
+        # the next condition: `False if exited else condition`
+        next_condition = self.graph.create("prim::If", [exit.exited], 0).insertBefore(
+            body.returnNode()
+        )
+        next_condition.addBlock().registerOutput(self.false)
+        next_condition.addBlock().registerOutput(body.outputs()[0])
+        body.replaceOutput(0, next_condition.addOutput().setType(BoolType.get()))
         node.addInput(self.false)
         body.addInput().setType(BoolType.get())
         body.registerOutput(exit.exited)
@@ -160,7 +177,10 @@ class ExitTransformer:
         return Exit(exited, node.outputs()[-n:] if n else [])
 
     def guard_rest(self, block: Block, exit: Exit, first: Node) -> Exit:
-        """Put everything from `first` on under `if exited: leave again, else: go on`."""
+        """Put the nodes from `first` to the end of the block under a condition: `if exited:` an
+        exit with the same values, `else:` the nodes. The block's outputs become those of the new
+        `if`, which is then transformed itself.
+        """
         guard = self.graph.create("prim::If", [exit.exited], 0).insertBefore(first)
         left, rest = guard.addBlock(), guard.addBlock()
         node = first
@@ -180,20 +200,20 @@ class ExitTransformer:
         return self.transform_if(guard)
 
     def hand_out(self, guard: Node, left: Block, rest: Block) -> None:
-        """What is made in `rest` and used after it comes out of the guard: a `with` is no scope,
-        its names live on.
+        """Make each value that is computed in `rest` and used outside it an output of the guard. It
+        happens in the body of a `with`, whose names are visible after it.
         """
         for value in [v for node in rest.nodes() for v in node.outputs()]:
-            later = [use for use in value.uses() if not is_in(use.user, rest)]
-            if later:
+            outside = [use for use in value.uses() if not is_in(use.user, rest)]
+            if outside:
                 left.registerOutput(self.unit(value.type()))
                 rest.registerOutput(value)
                 out = guard.addOutput().copyMetadata(value)
-                for use in later:
+                for use in outside:
                     use.user.replaceInput(use.offset, out)
 
     def leave_target(self, block: Block, exit: Exit) -> None:
-        """The block's outputs become the values it was left with."""
+        """Make the values that a target block was left with its outputs: always, or if `exited`."""
         if exit.exited is self.true:
             set_outputs(block, exit.values)
         elif exit.exited is not self.false and exit.exited is not self.throws:
@@ -206,7 +226,9 @@ class ExitTransformer:
             set_outputs(block, choice.outputs())
 
     def delete_from(self, first: Node, block: Block) -> None:
-        """Remove dead nodes, last first; what is still used of them is never read."""
+        """Remove the dead nodes from `first` to the end of the block, last first. The block's
+        outputs may still use their values, which become uninitialized: they are not read.
+        """
         node = block.returnNode().prev()
         end = first.prev()
         while node is not end:
@@ -218,7 +240,7 @@ class ExitTransformer:
             node = previous
 
     def unit(self, t: Type) -> Value:
-        """The uninitialized value of a type, made on demand at the start of the graph."""
+        """The uninitialized value of a type, created on first use, at the start of the graph."""
         if t not in self.uninitialized:
             node = self.graph.create("prim::Uninitialized").insertAfter(
                 self.graph.block().paramNode()
@@ -228,7 +250,7 @@ class ExitTransformer:
 
 
 def add_if_outputs(node: Node, true: Sequence[Value], false: Sequence[Value]) -> list[Value]:
-    """Let both arms put out these values."""
+    """Add outputs to both arms of an `if`. Returns the new outputs of the node."""
     added = []
     for t, f in zip(true, false):
         node.blocks()[0].registerOutput(t)
@@ -247,6 +269,7 @@ def is_in(node: Node, block: Block) -> bool:
 
 
 def set_outputs(block: Block, values: Sequence[Value]) -> None:
+    """Replace all outputs of a block."""
     while block.outputs():
         block.eraseOutput(0)
     for v in values:
@@ -254,6 +277,9 @@ def set_outputs(block: Block, values: Sequence[Value]) -> None:
 
 
 def merge_consecutive_ifs(block: Block) -> None:
+    """Merge ifs with the next one where possible, in `block` and the blocks in it. A merged `if` is
+    tried again with the node that then follows.
+    """
     node = block.paramNode().next()
     while node is not block.returnNode():
         for inner in node.blocks():
@@ -263,6 +289,9 @@ def merge_consecutive_ifs(block: Block) -> None:
 
 
 def _merge_with_next(first: Node) -> bool:
+    """If `first` decides which arm the `if` after it takes, move those arms into its own. Returns
+    whether it did.
+    """
     second = first.next()
     if (
         first.kind() != "prim::If"
@@ -278,6 +307,7 @@ def _merge_with_next(first: Node) -> bool:
         return False
     for arm, decision in zip(first.blocks(), decisions):
         chosen = second.blocks()[0 if constant_of(decision) else 1]
+        # inside the arm, the outputs of `first` are not visible: use the values themselves
         for out, inside in zip(first.outputs(), arm.outputs()):
             for use in out.uses():
                 if is_in(use.user, chosen):

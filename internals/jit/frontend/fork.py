@@ -1,10 +1,10 @@
 """`torch.jit.fork` and `torch.jit.wait` (`emitForkExpr` of `ir_emitter.cpp`,
 `inline_forked_closures.cpp`).
 
-`fork(f, x)` is a node with a graph in it, which calls f: `prim::fork(Subgraph)`, of type
-`Future[T]`. `wait` is `aten::wait`.
+`fork(f, x)` is a node `prim::fork` of type `Future[T]`, with a graph as its attribute `Subgraph`
+that calls f. `wait` is the operator `aten::wait`.
 
-How the real one differs: the call is emitted into a closure beside the fork.
+How the real one differs: the call is emitted into a closure next to the fork.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 class Closure(SugaredValue):
-    """A function defined in a function, as the code of an archive has them for forks: its
-    statements, then one `return`.
+    """A function defined inside a function, as the code of an archive writes forks: some
+    statements, then one `return`. A call emits its statements again.
     """
 
     kind_name = "closure"
@@ -41,6 +41,9 @@ class Closure(SugaredValue):
         kwargs: Sequence[NamedValue],
         n_binders: int,
     ) -> SugaredValue:
+        """The value of the `return` expression. Raises RuntimeError if there are arguments, or if
+        the body returns anywhere but at its end.
+        """
         *body, last = self.definition.body
         if args or kwargs:
             raise error(where, "a closure takes no arguments")
@@ -61,8 +64,8 @@ def emit_fork_node(
     args: Sequence[NamedValue],
     kwargs: Sequence[NamedValue],
 ) -> Value:
-    """Emit the call into a block of the node. `lift_forks` makes a graph of it when there are no
-    names any more.
+    """Emit the call into a block of a `prim::fork` node. `lift_forks` turns the block into a graph
+    later, when all Loads and Stores of names are gone. Returns the future.
     """
     node = c.add_node("prim::fork", where=where)
     block = node.addBlock()
@@ -73,25 +76,28 @@ def emit_fork_node(
 
 
 def lift_forks(graph: Graph) -> None:
-    """The block of each fork becomes a graph, whose inputs are what the block uses from outside."""
+    """Turn the block of each fork into a graph, whose inputs are the values that the block uses
+    from outside.
+    """
     for node in graph.findAllNodes("prim::fork"):
         if node.blocks():
             _lift(node)
 
 
 def _lift(node: Node) -> None:
+    """Replace the block of one fork by a graph with copies of its nodes."""
     block, subgraph = node.blocks()[0], Graph()
-    here: dict[Value, Value] = {}
+    copies: dict[Value, Value] = {}  # value of the block or around it -> value of the subgraph
 
     def in_subgraph(v: Value) -> Value:
-        if v not in here:
+        if v not in copies:  # from outside the block: one more input of the fork
             node.addInput(v)
-            here[v] = subgraph.addInput().copyMetadata(v)
-        return here[v]
+            copies[v] = subgraph.addInput().copyMetadata(v)
+        return copies[v]
 
     for each in block.nodes():
         copy = subgraph.appendNode(subgraph.createClone(each, in_subgraph))
-        here.update(zip(each.outputs(), copy.outputs()))
+        copies.update(zip(each.outputs(), copy.outputs()))
     for out in block.outputs():
         subgraph.registerOutput(in_subgraph(out))
     node.eraseBlock(0)

@@ -1,8 +1,8 @@
-"""The names every function knows: Python's builtins, as far as the language has them
+"""The names that every function knows: Python's builtins, as far as TorchScript has them
 (`Environment::getSugaredVar` of `torch/csrc/jit/frontend/ir_emitter.cpp`).
 
-How the real one differs: `_to_tensor` and a few more that only its own library uses are among them,
-`super` is not.
+How the real one differs: it has `_to_tensor` and a few more names that only its own library uses,
+but not `super`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ OPERATORS = {
     "pow": "aten::pow", "complex": "aten::Complex", "rangelist": "prim::rangelist",
     "sorted": "aten::sorted",
 }  # fmt: skip
+# for an object of a compiled class, these call its method: `len(x)` calls `x.__len__()`
 MAGIC_OPERATORS = {
     "len": "aten::len",
     "hex": "aten::hex",
     "oct": "aten::oct",
     "round": "aten::round",
 }
+# calls whose arguments are not simply evaluated, see `emit_special_forms.py`
 SPECIAL_FORMS = {
     "tuple": "tuple", "getattr": "getattr", "hasattr": "hasattr", "isinstance": "isinstance",
     "list": "list", "dict": "dict", "range": "range", "zip": "zip", "enumerate": "enumerate",
@@ -42,12 +44,13 @@ SPECIAL_FORMS = {
 
 
 def builtin_name(name: str) -> SugaredValue | None:
-    """What the builtin `name` is to the compiler; None for other names."""
+    """The sugared value of the builtin `name`; None for any other name."""
     return _table().get(name)
 
 
 @cache
 def _table() -> dict[str, SugaredValue]:
+    """All builtins, by name."""
     table: dict[str, SugaredValue] = {
         "print": PrintValue(),
         "AssertionError": ExceptionValue("AssertionError"),

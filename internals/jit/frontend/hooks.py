@@ -1,9 +1,9 @@
 """Forward hooks of scripted modules (`create_hooks_from_stubs` of `torch/jit/_recursive.py`,
 `ModuleValue::call`).
 
-A forward pre-hook gets the arguments as a tuple and may change them, a forward hook gets the result
-as well and may change that. Hooks are compiled, as functions whose first argument is the module,
-and a call of the module becomes (`ModuleValue.call`)
+A forward pre-hook receives the arguments of `forward` as a tuple and may replace them; a forward
+hook also receives the result and may replace that. Hooks are compiled as functions whose first
+argument is the module, and a call of the module becomes (`ModuleValue.call`)
 
     %input : (Tensor) = prim::TupleConstruct(%x)
     %changed : (Tensor) = prim::CallFunction(%pre_hook, %module, %input)
@@ -11,10 +11,11 @@ and a call of the module becomes (`ModuleValue.call`)
     %y : Tensor = prim::CallMethod[name="forward"](%module, %x.1)
     %z : Tensor = prim::CallFunction(%hook, %module, %changed, %y)
 
-A hook must say what it takes and gives: its `input` is a tuple of the types that `forward` takes.
+The `input` of a hook must be annotated as a tuple of the types that `forward` takes, and a pre-hook
+must have a return annotation.
 
-How the real one differs: the types of `output` and of what is returned are checked against
-`forward` before any call is compiled.
+How the real one differs: it checks the types of `output` and of the result against `forward` before
+any call is compiled.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
 
 def compile_hooks(concrete: ConcreteType) -> None:
-    """Compile the hooks of a module, unless they are. Raises RuntimeError for one whose signature
-    does not fit.
+    """Compile the hooks of a module, unless that has been done. Raises RuntimeError for one whose
+    signature does not fit.
     """
     if not concrete.compiled_hooks:
         concrete.compiled_pre_hooks = [
@@ -50,6 +51,7 @@ def compile_hooks(concrete: ConcreteType) -> None:
 
 
 def compile_hook(concrete: ConcreteType, hook: Callable[..., Any], is_pre: bool) -> ScriptFunction:
+    """One compiled hook. Raises RuntimeError if `input` is not annotated as a tuple."""
     definition = tree_of(hook, hook.__name__, "RecursiveScriptModule")
     _check_return(concrete, definition, is_pre)
     graph, schema = compile_with_schema(
@@ -73,6 +75,7 @@ def compile_hook(concrete: ConcreteType, hook: Callable[..., Any], is_pre: bool)
 
 
 def _check_return(concrete: ConcreteType, definition: tree.Def, is_pre: bool) -> None:
+    """Raises RuntimeError for a pre-hook without a return annotation."""
     if is_pre and definition.decl.return_type is None:
         name = definition.name.name
         raise RuntimeError(
@@ -82,6 +85,7 @@ def _check_return(concrete: ConcreteType, definition: tree.Def, is_pre: bool) ->
 
 
 def _advice(concrete: ConcreteType, name: str, is_pre: bool) -> str:
+    """The end of an error message: the signature that the hook is expected to have."""
     forward = concrete.jit_type.findMethod("forward")
     types = (
         [argument.type.annotation_str for argument in forward.schema.arguments[1:]]

@@ -1,11 +1,11 @@
-"""Constant propagation for what cannot be written to (`ConstantPropagationImmutableTypes` of
+"""Constant propagation for immutable values (`ConstantPropagationImmutableTypes` of
 `torch/csrc/jit/passes/constant_propagation.cpp`).
 
-Every compiled graph goes through it: `3 / 2` is 1.5 and `if False:` is gone before anybody sees the
-graph. Tensors, lists and dicts are left alone, so that nothing has to be known of aliases, and
-running it again changes nothing.
+Every compiled graph goes through it: when you see the graph, `3 / 2` is 1.5 and `if False:` is
+gone. Nodes with tensors, lists and dicts stay, because these may be changed in place. So the pass
+needs no alias analysis, and running it again changes nothing.
 
-How the real one differs: it is the same class as full constant propagation, with a switch.
+How the real one differs: it is full constant propagation with a switch, in one class.
 """
 
 from __future__ import annotations
@@ -26,26 +26,34 @@ from internals.jit.passes.constant_propagation import NEVER_RUN, _Propagator
 
 
 def propagate_immutable_constants(graph: Graph) -> bool:
-    """Compute what depends on constants only and is immutable; take the branches they decide. True
-    if anything changed.
+    """Compute the nodes whose inputs are constants and whose values are immutable, and keep only
+    the branch taken of an `if` with a constant condition. Returns whether anything changed.
     """
-    return _Immutable(None).block(graph.block())  # type: ignore[arg-type]  # it asks nothing of aliases
+    # None for the alias analysis, which this pass does not use
+    return _Immutable(None).block(graph.block())  # type: ignore[arg-type]
 
 
 class _Immutable(_Propagator):
+    """Constant propagation that skips nodes with mutable inputs or outputs."""
+
     def fold(self, node: Node) -> bool:
-        """As in full constant propagation; what was computed has no place in the source."""
+        """Replace `node` by its value, if it is constant; returns whether it is. The new constant
+        gets the graph's current source range, not that of `node`.
+        """
         graph = node.owningGraph()
         before = node.prev()
         if not super().fold(node):
             return False
         assert before is not None
-        new = before.next()
+        new = before.next()  # the constant stands where `node` stood
         assert new is not None
         new.setSourceRange(graph.current_source_range)
         return True
 
     def can_run(self, node: Node) -> bool:
+        """Whether the node can be computed while compiling: constant inputs, nothing mutable, no
+        side effects, the same result each time.
+        """
         if (
             node.kind() in NEVER_RUN
             or node.blocks()
@@ -59,7 +67,7 @@ class _Immutable(_Propagator):
 
 
 def is_mutable(t: Type) -> bool:
-    """Whether a value of this type, or what is in it, can be written to."""
+    """Whether a value of this type, or a value inside it, can be changed in place."""
     if isinstance(t, (TensorType, ListType, DictType, ClassType)):
         return True
     return isinstance(t, (OptionalType, TupleType, FutureType)) and any(

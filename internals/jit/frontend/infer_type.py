@@ -1,10 +1,10 @@
 """The TorchScript type of a Python value that was not annotated (`tryToInferType` of
 `torch/csrc/jit/python/pybind_utils.h`).
 
-Where `ir.type_of` names the type of a value that is in a graph already, this decides whether a
-value may enter: an empty list has no type, nor has a list of an int and a string. The reasons are
-PyTorch's; they end up in the error that the reader sees when a method asks for an attribute that
-could not be converted.
+`ir.type_of` returns the type of a value that is in a graph already; this module decides whether a
+value may enter one. An empty list has no type, and neither has a list of an int and a string. The
+reasons have PyTorch's words; you see them in the error that is raised when a method uses an
+attribute that could not be converted.
 
 How the real one differs: it knows scripted classes, enums, futures and streams.
 """
@@ -40,6 +40,7 @@ from ..ir import (
 from ..ir.enums import enum_code
 from .annotations import dict_type
 
+# in order: a bool is also an int for `isinstance`
 SIMPLE: tuple[tuple[type, Type], ...] = (
     (bool, BoolType.get()),
     (int, IntType.get()),
@@ -56,12 +57,12 @@ SIMPLE: tuple[tuple[type, Type], ...] = (
 
 
 class CannotInfer(Exception):
-    """The text says why."""
+    """A value has no TorchScript type. The text of the exception says why."""
 
 
 def infer_type(value: object) -> Type:
-    """The type of `value`. Raises CannotInfer, and RuntimeError for a dict with keys that no dict
-    here can have.
+    """The type of `value`. Raises CannotInfer if it has none, and RuntimeError for a dict whose
+    keys have a type that keys cannot have.
     """
     for python, found in SIMPLE:
         if isinstance(value, python):
@@ -87,13 +88,16 @@ def infer_type(value: object) -> Type:
 
 
 def to_ir_value(value: object) -> Any:
-    """A constant as the IR has it: dtypes and layouts are ints, lists are tuples."""
+    """A constant in the form that the IR stores: an int for a dtype or a layout, a tuple for a
+    list.
+    """
     if (code := enum_code(value)) is not None:
         return code
     return tuple(to_ir_value(each) for each in value) if isinstance(value, (tuple, list)) else value
 
 
 def _infer_list(value: list[Any]) -> Type:
+    """The type of a list: that of its elements, unified. Raises CannotInfer for an empty list."""
     if not value:
         raise CannotInfer("List trace inputs must have elements")
     element: Type | None = None
@@ -114,9 +118,12 @@ def _infer_list(value: list[Any]) -> Type:
 
 
 def _infer_dict(value: dict[Any, Any]) -> Type:
+    """The type of a dict: those of its keys and values, each unified. Raises CannotInfer for an
+    empty dict.
+    """
     if not value:
         raise CannotInfer("Dictionary inputs must have entries")
-    kinds: list[Type] = []
+    unified_types: list[Type] = []  # of the keys, then of the values
     for part in (list(value), list(value.values())):
         common: Type | None = None
         for each in part:
@@ -129,8 +136,8 @@ def _infer_dict(value: dict[Any, Any]) -> Type:
                 )
             common = unified
         assert common is not None
-        kinds.append(common)
-    return dict_type(*kinds)
+        unified_types.append(common)
+    return dict_type(*unified_types)
 
 
 def _shown(t: Type | None) -> str:

@@ -1,13 +1,13 @@
-"""Looking a module over: which attributes it has, of which types (`infer_concrete_type_builder` of
+"""Inspecting a module: the attributes it has, and their types (`infer_concrete_type_builder` of
 `torch/jit/_recursive.py`).
 
-In this order: parameters, buffers, submodules, constants (`__constants__` and `Final`), then
-everything else in the instance: functions, which are compiled when they are called, and plain
-values, whose type is what the class body says, or what the value says. A value without a type is no
-error until a method asks for it; the reason is kept.
+The order is: parameters, buffers, submodules, constants (`__constants__` and `Final`), then
+everything else in the instance. That is functions, which are compiled when they are called, and
+plain values, whose type comes from the annotation in the class body or else from the value. A value
+without a type is an error only when a method uses it; the reason is kept until then.
 
-How the real one differs: functions among the attributes are compiled here, whether they are used or
-not.
+How the real one differs: it compiles functions among the attributes at once, whether they are used
+or not.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .concrete_type import ConcreteType, type_store
 from .infer_type import CannotInfer, infer_type, to_ir_value
 from .resolution import Resolver, closure_of, mapping_resolver
 
-# Of the instance, what belongs to `nn.Module` itself.
+# attributes of an instance that belong to `nn.Module` itself
 IGNORED = {
     "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_backward_hooks",
     "_backward_pre_hooks", "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_pre_hooks",
@@ -55,20 +55,22 @@ KINDS = (
     (ParameterList, "parameter_list"),
     (ParameterDict, "parameter_dict"),
 )
-UNANNOTATED = {  # the layers whose classes have no annotations in PyTorch, and what they share
+UNANNOTATED = {  # layers whose classes have no annotations in PyTorch, and their base classes here
     "_Layer", "_Options", "Identity", "LogSigmoid", "ParameterDict", "ParameterList", "Sigmoid",
     "Softmax2d", "Softsign", "Tanh", "Tanhshrink", "Transformer",
     "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
     "TransformerEncoderLayer",
 }  # fmt: skip
+# the range for annotations that are objects, and so have no place in a source
 NOWHERE = SourceRange(Source("", None), 0, 1)
 
 
 def concrete_type_of(module: Module, share: bool = True) -> ConcreteType:
-    """The concrete type of a module, shared with modules that are the same to the compiler.
+    """The concrete type of a module. With `share`, modules that the compiler cannot tell apart get
+    the same one.
 
-    Raises RuntimeError for a module that was not initialised, and TypeError for a constant that
-    cannot be one.
+    Raises RuntimeError for a module that was not initialised, and TypeError for an invalid
+    constant.
     """
     if isinstance(module, ScriptModule) and "_jit_type" in module.__dict__:
         return ConcreteType.of_compiled(module)
@@ -79,6 +81,7 @@ def concrete_type_of(module: Module, share: bool = True) -> ConcreteType:
 
 
 def inspect_module(module: Module, share: bool = True) -> ConcreteType:
+    """A new concrete type, with the facts about `module`."""
     concrete = ConcreteType(type(module))
     concrete.iterable_kind = next(
         (kind for classes, kind in KINDS if isinstance(module, classes)), ""
@@ -96,7 +99,9 @@ def inspect_module(module: Module, share: bool = True) -> ConcreteType:
 
 
 class _Inspector:
-    """One module; `done` are the names that are settled."""
+    """Collects the attributes of one module, step by step. `done` are the names that have been
+    handled, and which later steps skip.
+    """
 
     def __init__(self, module: Module, concrete: ConcreteType) -> None:
         self.module, self.concrete = module, concrete
@@ -104,6 +109,7 @@ class _Inspector:
         self.done: set[str] = set(concrete.ignored)
 
     def tensors(self) -> None:
+        """Add the parameters and buffers."""
         for members, kind in (
             (self.module._parameters, "parameter"),
             (self.module._buffers, "buffer"),
@@ -118,6 +124,7 @@ class _Inspector:
                 self._add(name, self.type_of(name, value), kind)
 
     def submodules(self, share: bool) -> None:
+        """Add the submodules, by their own concrete types; one that is None is an attribute."""
         for name, value in self.module._modules.items():
             if name in self.concrete.ignored:
                 continue
@@ -128,7 +135,10 @@ class _Inspector:
             self.done.add(name)
 
     def constants(self) -> None:
-        names = dict.fromkeys(getattr(self.module, "__constants__", ()))
+        """Add the names in `__constants__` and those annotated `Final`. Warns about names that are
+        not constants.
+        """
+        names = dict.fromkeys(getattr(self.module, "__constants__", ()))  # a set with an order
         names |= dict.fromkeys(
             name for name, (annotation, _) in self.annotations.items() if is_final(annotation)
         )
@@ -153,6 +163,7 @@ class _Inspector:
                 self.done.add(name)
 
     def values(self) -> None:
+        """Add the rest of the instance: functions, and attributes with the type of their value."""
         for name, value in self.module.__dict__.items():
             if name in IGNORED or name.startswith("__") or name in self.done:
                 continue
@@ -175,6 +186,9 @@ class _Inspector:
             self._add(name, found, "attribute")
 
     def type_of(self, name: str, value: object) -> Type:
+        """The type of an attribute: from its annotation, else from its value. Raises CannotInfer if
+        it has none.
+        """
         try:
             if name in self.annotations and name != "forward":
                 annotation, resolver = self.annotations[name]
@@ -191,8 +205,8 @@ class _Inspector:
 
 
 def annotations_of(cls: type) -> dict[str, tuple[Any, Resolver]]:
-    """The annotations in the bodies of a class and its bases up to `nn.Module`, each with what its
-    names mean.
+    """The annotations in the bodies of a class and its bases up to `nn.Module`, each with a
+    resolver for the names in it. `Any` counts as no annotation.
     """
     found: dict[str, tuple[Any, Resolver]] = {}
     for each in cls.__mro__:
@@ -202,7 +216,7 @@ def annotations_of(cls: type) -> dict[str, tuple[Any, Resolver]]:
         for name, annotation in inspect.get_annotations(each).items():
             found.setdefault(name, (annotation, resolver))
     if not any(map(is_annotated, cls.__mro__[: cls.__mro__.index(Module)])):
-        # the annotations seen are nn.Module's
+        # in PyTorch, such a class shows the annotations of nn.Module itself
         found["_is_full_backward_hook"] = (bool | None, mapping_resolver({}))
     return {
         name: (annotation, resolver)
@@ -212,15 +226,17 @@ def annotations_of(cls: type) -> dict[str, tuple[Any, Resolver]]:
 
 
 def is_annotated(cls: type) -> bool:
-    """Whether the body of a class has annotations; for layers of ours, whether it has in
-    PyTorch.
+    """Whether the body of a class has annotations; for this library's layers, whether PyTorch's
+    class has.
     """
     is_layer = cls.__module__.startswith("internals.nn.") and cls.__name__ not in UNANNOTATED
     return is_layer or bool(inspect.get_annotations(cls))
 
 
 def names_in(cls: type) -> dict[str, Any]:
-    """What names mean in the body of a class: what they mean in its methods, or in its module."""
+    """The names visible in the body of a class, with their values: those that its first method
+    sees, or, without methods, those of its module.
+    """
     method = next(
         (each for each in vars(cls).values() if isinstance(each, types.FunctionType)), None
     )
@@ -230,7 +246,7 @@ def names_in(cls: type) -> dict[str, Any]:
 
 
 def is_final(annotation: object) -> bool:
-    """`Final` and `Final[int]`, as objects or as text."""
+    """Whether an annotation is `Final` or `Final[int]`, as an object or as text."""
     if isinstance(annotation, str):
         return annotation.removeprefix("typing.").startswith("Final")
     return annotation is typing.Final or typing.get_origin(annotation) is typing.Final
@@ -243,14 +259,14 @@ def is_function(value: object) -> bool:
 def properties_of(module: Module) -> dict[str, property]:
     """The properties of a module's class that are to be compiled."""
     cls = type(module)
-    left_out = {
+    omitted = {
         *getattr(cls, "__jit_unused_properties__", ()),
         *getattr(cls, "__jit_ignored_attributes__", ()),
     }
     return {
         name: found
         for name, found in inspect.getmembers(cls, lambda member: isinstance(member, property))
-        if name not in left_out
+        if name not in omitted
         and getattr(ScriptModule, name, None) is not found
         and found.fget is not None
         and not modifiers.is_unused(found.fget)
@@ -258,20 +274,22 @@ def properties_of(module: Module) -> dict[str, property]:
 
 
 def valid_constant(name: str, value: object, owner: str) -> Any:
-    """The constant as the IR has it, lists as tuples. Raises TypeError."""
+    """A constant in the form that the IR stores, with tuples for lists. Raises TypeError if a value
+    of this type cannot be a constant.
+    """
     if isinstance(value, CONSTANTS):
         return to_ir_value(value)
     if isinstance(value, (tuple, list)):
         return tuple(valid_constant(name, each, owner) for each in value)
     named = ("internals." * (each in (device, layout, dtype)) + each.__name__ for each in CONSTANTS)
-    kinds = ", ".join(named)
+    valid_types = ", ".join(named)
     raise TypeError(
         textwrap.dedent(
             f"""
             '{typename(type(value))}' object in attribute '{owner}.{name}' is not a valid constant.
             Valid constants are:
             1. a nn.ModuleList
-            2. a value of type {{{kinds}}}
+            2. a value of type {{{valid_types}}}
             3. a list or tuple of (2)
             """
         )
@@ -288,8 +306,8 @@ def check_initialized(module: Module) -> None:
 
 
 def attribute_value(module: Module, name: str, attribute_type: Type) -> Any:
-    """The value of an attribute as the compiled module has it: numbers converted to its type, lists
-    copied.
+    """The value of an attribute for the compiled module: numbers are converted to the attribute's
+    type, lists are copied.
     """
     value = getattr(module, name)
     return cast(name, value.value if isinstance(value, Attribute) else value, attribute_type)

@@ -1,18 +1,16 @@
-"""What a `for` can walk besides lists, tensors and strings
+"""`range`, `zip` and `enumerate`: iterables that exist only while compiling
 (`torch/csrc/jit/frontend/sugared_value.cpp`).
 
 `range(a, b, c)` is three ints; `zip(x, y)` and `enumerate(x)` are trees of iterables that advance
-together. A loop asks for their length and for their i-th element, so that all of them become a loop
-over a counter:
+together. A loop asks for their length and for their i-th element, so all of them become a loop over
+a counter:
 
     for i, a in enumerate(xs):              n = min([9223372036854775807, len(xs)])
         ...                        =>       for k in range(n):
                                                 i, a = k, xs[k]; ...
 
-A tuple may hold a different type in every place and a list of modules different modules: a loop
-over these is unrolled.
-
-How the real one differs: it does not.
+The elements of a tuple may have different types, and so may the modules in a list: a loop over
+these is unrolled.
 """
 
 from __future__ import annotations
@@ -29,8 +27,8 @@ if TYPE_CHECKING:
 
 
 class RangeValue(SugaredValue):
-    """`range(end)`, `range(start, end)`, `range(start, end, step)`. `static` is the length when it
-    follows another iterable.
+    """`range(end)`, `range(start, end)`, `range(start, end, step)`. `static` is the length if that
+    is known while compiling: the counter of `enumerate` has the length of a tuple.
     """
 
     kind_name = "range"
@@ -48,7 +46,7 @@ class RangeValue(SugaredValue):
             raise error(where, "range expected at least 1 arguments, got 0")
         if len(inputs) > 3:
             raise error(where, f"range expected at most 3 arguments, got {len(inputs)}")
-        self.only_end = len(inputs) == 1
+        self.only_end = len(inputs) == 1  # then the i-th element is i itself
         if self.only_end:
             self.end = inputs[0]
             self.start = c.constant(0, where)
@@ -79,7 +77,9 @@ class RangeValue(SugaredValue):
 
 
 class IterableTree(SugaredValue):
-    """`zip` and `enumerate`: iterables that advance together, as long as the shortest lasts."""
+    """`zip` and `enumerate`: iterables that advance together until the shortest one ends. If their
+    lengths are known while compiling, `unrolled_length` is the smallest.
+    """
 
     kind_name = "iterabletree"
 
@@ -88,6 +88,9 @@ class IterableTree(SugaredValue):
         self.unrolled_length: int | None = None
 
     def add(self, where: SourceRange, child: SugaredValue) -> None:
+        """Add an iterable. Raises RuntimeError if the length of only some of them is known while
+        compiling: a loop is either unrolled or not.
+        """
         length = child.static_length()
         if not self.children:
             self.unrolled_length = length
@@ -117,6 +120,7 @@ class IterableTree(SugaredValue):
         return self.unrolled_length
 
     def leaves(self) -> list[SugaredValue]:
+        """The iterables in the tree that are not trees themselves."""
         found: list[SugaredValue] = []
         for child in self.children:
             found += child.leaves() if isinstance(child, IterableTree) else [child]

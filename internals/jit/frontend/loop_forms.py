@@ -1,5 +1,5 @@
-"""What is done to loops between their emission and SSA form (`inline_loop_condition.cpp`,
-`canonicalize_modified_loop.cpp`).
+"""The forms a loop has on its way from the compiler to the final graph
+(`inline_loop_condition.cpp`, `canonicalize_modified_loop.cpp`).
 
 The compiler emits a loop with two blocks, the body and the condition:
 
@@ -7,14 +7,12 @@ The compiler emits a loop with two blocks, the body and the condition:
       block0(%i : int): body
       block1(): condition -> (%c)
 
-1. `break` and `continue` become `prim::LoopContinuation(condition, carried...)`: what the round
-   hands to the next one.
-2. The condition is copied in front of the loop, for the first round, and moved to the end of the
-   body, for the others.
-3. After SSA conversion a loop that has both a trip count and a condition (a `for` with a `break`)
-   is written as a `while`.
-
-How the real one differs: these are three files.
+1. `break` and `continue` become `prim::LoopContinuation(condition, carried...)`, with the values
+   that this iteration passes to the next one.
+2. The condition is copied in front of the loop, for the first iteration, and moved to the end of
+   the body, for the later ones.
+3. After SSA conversion, a loop that has both a trip count and a condition (a `for` with a `break`)
+   is rewritten as a `while` that counts by itself.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from __future__ import annotations
 from internals.jit.ir import Block, BoolType, Graph, IntType, Node, Value, all_nodes
 from internals.jit.ir.constants import constant_of, is_constant
 
-MAX_TRIP_COUNT = 2**63 - 1
+MAX_TRIP_COUNT = 2**63 - 1  # the trip count of a `while`, which has none
 
 
 def set_loop_continuations(graph: Graph) -> None:
@@ -35,7 +33,9 @@ def set_loop_continuations(graph: Graph) -> None:
 
 
 def _set_continuations(graph: Graph, block: Block, loop: Node | None, false: Value) -> None:
-    """Those of a block within `loop`."""
+    """Step 1 for a block inside `loop` (None outside loops); `false` is a constant of the graph,
+    the condition after a `break`.
+    """
     for node in list(block.nodes()):
         kind = node.kind()
         if kind == "prim::If":
@@ -54,13 +54,14 @@ def _set_continuations(graph: Graph, block: Block, loop: Node | None, false: Val
 
 
 def inline_loop_conditions(block: Block) -> None:
-    """Step 2, innermost loops first. Those of functions that were inserted (`builtin_calls.py`)
-    have been through all steps.
+    """Step 2, innermost loops first. Loops with a single block are skipped: they come from
+    functions that were compiled before and inserted here (`builtin_calls.py`).
     """
     for node in list(all_nodes(block, inner_first=True)):
         if node.kind() != "prim::Loop" or len(node.blocks()) == 1:
             continue
         body, condition = node.blocks()
+        # blocks 0, 1, 2: the body, the condition, and a copy of it for the first iteration
         first = node.addBlock()
         first.cloneFrom(condition, lambda v: v)
         _move_nodes_before(node, first)
@@ -72,19 +73,21 @@ def inline_loop_conditions(block: Block) -> None:
 
 
 def canonicalize_modified_loops(block: Block) -> None:
-    """Step 3."""
+    """Step 3: rewrite loops that have both a trip count and a condition, innermost first."""
     for node in list(all_nodes(block, inner_first=True)):
         if node.kind() == "prim::Loop" and _has_count_and_condition(node):
             _count_by_hand(node)
 
 
 def first_node(block: Block) -> Node:
-    """The first node of a block; its return node when it is empty."""
+    """The first node of a block; its return node if it is empty."""
     return next(iter(block.nodes()), block.returnNode())
 
 
 def _condition_before(node: Node, loop: Node) -> Value:
-    """A copy of the loop's condition in front of `node`, which continues it."""
+    """Insert a copy of the loop's condition in front of `node`, a `continue`, and return its
+    value.
+    """
     copy = node.addBlock()
     copy.cloneFrom(loop.blocks()[1], lambda v: v)
     _move_nodes_before(node, copy)
@@ -94,11 +97,13 @@ def _condition_before(node: Node, loop: Node) -> Value:
 
 
 def _add_carried(exit: Node, loop: Node) -> None:
-    """Give an exit what the end of the body gives: the current values of the carried variables."""
+    """Add the current values of the carried variables to an exit, as the end of the body has
+    them.
+    """
     graph = exit.owningGraph()
     for out in loop.blocks()[0].outputs():
         load = out.node()
-        assert load.kind() == "prim::Load"
+        assert load.kind() == "prim::Load"  # a copy of it, in front of `exit`, has the value there
         exit.addInput(graph.createClone(load, lambda v: v).insertBefore(exit).output())
 
 
@@ -108,6 +113,9 @@ def _move_nodes_before(node: Node, block: Block) -> None:
 
 
 def _has_count_and_condition(loop: Node) -> bool:
+    """Whether the trip count is limited or the counter is used (a `for`), and the condition is not
+    always True (it is a `while`, or has a `break`).
+    """
     count, start = loop.inputs()[:2]
     unlimited = (
         is_constant(count)
@@ -121,6 +129,9 @@ def _has_count_and_condition(loop: Node) -> bool:
 
 
 def _count_by_hand(loop: Node) -> None:
+    """Make the counter a carried value, i, and its limit part of the condition: the loop runs while
+    `i < count and condition`, with the largest trip count.
+    """
     graph = loop.owningGraph()
     body = loop.blocks()[0]
     count, start = loop.inputs()[:2]
@@ -128,6 +139,7 @@ def _count_by_hand(loop: Node) -> None:
         zero, one = graph.insertConstant(0), graph.insertConstant(1)
         condition = graph.insert("aten::gt", [count, zero]).setType(BoolType.get())
         loop.replaceInput(0, graph.insertConstant(MAX_TRIP_COUNT))
+        # before the first iteration i is 0, so `i < count` is `count > 0`
         if not (is_constant(start) and constant_of(start) is True):
             condition = graph.insert("aten::__and__", [condition, start]).setType(BoolType.get())
         loop.replaceInput(1, condition)

@@ -1,15 +1,14 @@
-"""The marks a function may carry for the compiler: `@ignore`, `@unused`, `@export`
+"""Decorators that tell the compiler how to treat a function: `@ignore`, `@unused`, `@export`
 (`torch/_jit_internal.py`).
 
     export   compile this method although nothing calls it
-    ignore   leave it in Python: the graph calls back
+    ignore   leave it in Python: the graph calls the Python function
     unused   replace its body by `raise`
 
-They are decorators that only write a mark on the function; the compiler reads it when it meets the
-name.
+The decorators only set an attribute of the function, which the compiler reads when it comes across
+the function. A graph that calls an ignored function cannot be saved.
 
-How the real one differs: calls of ignored functions cannot be saved in either; there are marks for
-overloads as well.
+How the real one differs: there are marks for overloads, too.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ MARK = "_torchscript_modifier"
 
 
 class FunctionModifiers:
-    """What the mark may be."""
+    """The values of the mark. The text of each is its description."""
 
     UNUSED = "unused (ignored and replaced with raising of an exception)"
     IGNORE = "ignore (leave as a call to Python, cannot be torch.jit.save'd)"
@@ -36,7 +35,9 @@ class FunctionModifiers:
 
 
 def export(fn: F) -> F:
-    """Compile this method of a module although neither `forward` nor what it calls uses it."""
+    """Compile this method of a module even if `forward` does not call it, directly or
+    indirectly.
+    """
     return _marked(fn, FunctionModifiers.EXPORT)
 
 
@@ -45,13 +46,13 @@ def ignore(drop: Callable[..., Any]) -> Callable[..., Any]: ...
 @overload
 def ignore(drop: bool = False, **kwargs: Any) -> Callable[[F], F]: ...
 def ignore(drop: bool | Callable[..., Any] = False, **kwargs: Any) -> Any:
-    """Leave this function in Python: a graph that calls it calls back. Its parameters are Tensors
-    unless annotated.
+    """Leave this function in Python: a graph that calls it calls the Python function. Its
+    parameters are Tensors unless annotated.
 
-    `@ignore` and `@ignore(drop=True)`, which is `@unused`. Raises RuntimeError if `drop` is
-    something else.
+    Written `@ignore` or `@ignore(drop=True)`; the latter is `@unused`. Raises RuntimeError if
+    `drop` is something else.
     """
-    if callable(drop):
+    if callable(drop):  # `@ignore` without parentheses: `drop` is the function
         return _marked(drop, FunctionModifiers.IGNORE)
     if not isinstance(drop, bool):
         raise RuntimeError(
@@ -64,7 +65,9 @@ def ignore(drop: bool | Callable[..., Any] = False, **kwargs: Any) -> Any:
 
 
 def unused(fn: F) -> F:
-    """Compile this function, or property, to one that raises: its body may be anything."""
+    """Compile this function or property to one that raises an error. Its body need not be
+    TorchScript.
+    """
     if isinstance(fn, property):
         for accessor in (fn.fget, fn.fset):
             if accessor is not None:
@@ -74,13 +77,13 @@ def unused(fn: F) -> F:
 
 
 def modifier(fn: Any) -> str:
-    """The mark of a function or method."""
+    """The mark of a function or method; `DEFAULT` if it has none."""
     fn = getattr(fn, "__func__", fn)
     return getattr(fn, MARK, FunctionModifiers.DEFAULT)
 
 
 def is_ignored(fn: object) -> bool:
-    """Whether the body is not to be compiled."""
+    """Whether the body of the function is not to be compiled."""
     return modifier(fn) in (
         FunctionModifiers.UNUSED,
         FunctionModifiers.IGNORE,
@@ -89,11 +92,12 @@ def is_ignored(fn: object) -> bool:
 
 
 def is_unused(fn: object) -> bool:
-    """Whether it is to be replaced by `raise`."""
+    """Whether the body of the function is to be replaced by `raise`."""
     return modifier(fn) in (FunctionModifiers.UNUSED, FunctionModifiers._DROP)
 
 
 def is_dropped(fn: object) -> bool:
+    """Whether not even the return type of the function is to be compiled."""
     return modifier(fn) == FunctionModifiers._DROP
 
 

@@ -1,15 +1,14 @@
-"""Modules while they are compiled: `self`, its submodules, its methods
-(`python_sugared_value.cpp`).
+"""Modules in the compiler: `self`, its submodules, its methods (`python_sugared_value.cpp`).
 
-`self.weight` is `prim::GetAttr[name="weight"](%self)`; a submodule is a module again, so that
-`self.layers[0].bias` goes through; a method is compiled when it is first asked for, and calling it
-is `prim::CallMethod`. Calling a module calls its `forward`. Lists of modules are unrolled, because
-every entry may be of another type.
+`self.weight` becomes `prim::GetAttr[name="weight"](%self)`. A submodule is a `ModuleValue` again,
+so `self.layers[0].bias` works, too. A method is compiled when it is first asked for, and a call of
+it becomes `prim::CallMethod`. Calling a module calls its `forward`. Loops over modules are
+unrolled, because the modules may have different types.
 
-What a module is besides its JIT type, its Python class, functions among its attributes, whether it
-is a list, is told by its concrete type (`Concrete`), which `recursive.py` makes.
+The JIT type of a module does not say everything: its Python class, the functions among its
+attributes, and whether it is a list are in its concrete type (`Concrete`; `concrete_type.py`).
 
-How the real one differs: interfaces stand for modules that are swapped later.
+How the real one differs: it also has interfaces, which stand for modules that are replaced later.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ Args = Sequence[NamedValue]
 
 
 class Concrete(Protocol):
-    """What the compiler asks about a module beyond its type."""
+    """The facts about a module that the compiler needs beyond its JIT type."""
 
     python_class: type
     iterable_kind: str  # "list", "dict", "parameter_list", "parameter_dict" or ""
@@ -52,18 +51,20 @@ class Concrete(Protocol):
     def jit_type(self) -> ClassType: ...
     def submodule(self, name: str) -> Concrete | None: ...
     def function_attribute(self, name: str) -> Any | None:
-        """A Python function, builtin or compiled function that is an attribute of the module."""
+        """A Python function, the name of a builtin, or a compiled function that is an attribute of
+        the module; else None.
+        """
 
     def compile_method(self, name: str, where: SourceRange) -> bool:
-        """Compile a method of the Python class, so that the JIT type has it. False if there is none
-        of that name.
+        """Compile a method of the Python class, and add it to the JIT type. False if there is no
+        method of that name.
         """
 
     def define(self, method: Any, name: str) -> None:
-        """Compile `method` as the method `name`, unless that is done."""
+        """Compile `method` under the name `name`, unless that has been done."""
 
     def python_method(self, name: str) -> Any | None:
-        """A method that stays in Python (`@ignore`), or a static one."""
+        """A method that stays in Python (`@ignore`), or a static one; else None."""
 
     def property_methods(self, name: str) -> tuple[str, str | None] | None:
         """The names of a property's compiled getter and setter; None if there is no such
@@ -71,7 +72,9 @@ class Concrete(Protocol):
         """
 
     def why_no_attribute(self, name: str) -> str:
-        """Why an attribute of the Python module is none here; "" if there is no such attribute."""
+        """The reason why an attribute of the Python module is not available in the compiled one; ""
+        if the Python module does not have it either.
+        """
 
 
 class ModuleValue(SugaredValue):
@@ -105,8 +108,9 @@ class ModuleValue(SugaredValue):
         SimpleValue(self.value).set_attr(where, c, name, value)
 
     def find(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue | None:
-        """An attribute, in the order in which PyTorch looks: the type, the dict of a `ModuleDict`,
-        functions, methods.
+        """An attribute of the module, or None. As in PyTorch, it is searched for in this order:
+        submodules, the JIT type, properties, methods of containers (`items`), functions, Python
+        methods, and methods that are still to be compiled.
         """
         if self.type.hasAttribute(name) and isinstance(self.type.getAttribute(name), ClassType):
             return self.submodule(c, name)
@@ -121,7 +125,7 @@ class ModuleValue(SugaredValue):
         ):
             return _Iterator(self, name)
         function = self.concrete.function_attribute(name)
-        if function is not None:
+        if function is not None:  # a str is the name of an operator
             return (
                 BuiltinFunction(function)
                 if isinstance(function, str)
@@ -141,6 +145,7 @@ class ModuleValue(SugaredValue):
         return None
 
     def submodule(self, c: Compiler, name: str) -> SugaredValue:
+        """A submodule, with its own concrete type."""
         value = get_attr(c, self.value, self.type, name)
         concrete = self.concrete.submodule(name)
         return SimpleValue(value) if concrete is None else ModuleValue(value, concrete)
@@ -148,27 +153,31 @@ class ModuleValue(SugaredValue):
     def call(
         self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int
     ) -> SugaredValue:
-        """Its `forward`, between its hooks (`hooks.py`)."""
+        """Emit a call of `forward`, with the pre-hooks before it and the hooks after it
+        (`hooks.py`). A hook that returns None changes nothing.
+        """
         pre_hooks, hooks = self.concrete.compiled_pre_hooks, self.concrete.compiled_hooks
         if not (pre_hooks or hooks):
             return self.attr(where, c, "forward").call(where, c, args, kwargs, n_binders)
         owner = NamedValue(self.value, where)
-        given = c.tuple_construct([arg.get(c) for arg in args])
+        inputs = c.tuple_construct([arg.get(c) for arg in args])  # hooks get them as one tuple
         for hook in pre_hooks:
-            taken = [owner, NamedValue(given, where)]
-            changed = FunctionValue(hook).call(where, c, taken, kwargs, n_binders)
+            hook_args = [owner, NamedValue(inputs, where)]
+            changed = FunctionValue(hook).call(where, c, hook_args, kwargs, n_binders)
             value = changed.as_value(where, c)
             if not isinstance(value.type(), NoneType):
-                given = value if isinstance(value.type(), TupleType) else c.tuple_construct([value])
-        if pre_hooks and args:
-            unpacked = c.add_node("prim::TupleUnpack", [given], 0)
-            types = given.type().containedTypes()
+                inputs = (
+                    value if isinstance(value.type(), TupleType) else c.tuple_construct([value])
+                )
+        if pre_hooks and args:  # `forward` gets the arguments as the pre-hooks have changed them
+            unpacked = c.add_node("prim::TupleUnpack", [inputs], 0)
+            types = inputs.type().containedTypes()
             args = [NamedValue(unpacked.addOutput().setType(t), where) for t in types]
         called = self.attr(where, c, "forward").call(where, c, args, kwargs, n_binders)
         result = called.as_value(where, c)
         for hook in hooks:
-            taken = [owner, NamedValue(given, where), NamedValue(result, where)]
-            changed = FunctionValue(hook).call(where, c, taken, kwargs, n_binders)
+            hook_args = [owner, NamedValue(inputs, where), NamedValue(result, where)]
+            changed = FunctionValue(hook).call(where, c, hook_args, kwargs, n_binders)
             value = changed.as_value(where, c)
             result = result if isinstance(value.type(), NoneType) else value
         return SimpleValue(result)
@@ -176,6 +185,9 @@ class ModuleValue(SugaredValue):
     # As a container.
 
     def iter(self, where: SourceRange, c: Compiler) -> SugaredValue:
+        """The modules or parameters in a list, the keys of a dict. Raises RuntimeError for a module
+        that is not a container.
+        """
         kind = self.concrete.iterable_kind
         if not kind:
             raise error(
@@ -200,6 +212,9 @@ class ModuleValue(SugaredValue):
     def getitem(
         self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None
     ) -> SugaredValue:
+        """`self.layers[i]`. The index must be a literal, an int or a string, because the result may
+        have another type for each index; otherwise it raises RuntimeError.
+        """
         kind = self.concrete.iterable_kind
         if kind in ("list", "parameter_list"):
             return self.iter(where, c).getitem(where, c, index, hint)
@@ -225,6 +240,7 @@ class ModuleValue(SugaredValue):
         return SimpleValue(get_attr(c, self.value, self.type, key))
 
     def module_names(self) -> list[str]:
+        """The names of the submodules, in order: "0", "1", ... in a list."""
         return [
             name for name, attribute in self.type.attributes.items() if attribute.kind == "module"
         ]
@@ -236,6 +252,7 @@ class ModuleValue(SugaredValue):
         return SugaredTuple([self.submodule(c, name) for name in self.module_names()])
 
     def parameters(self, c: Compiler) -> SugaredTuple:
+        """The parameters of this module, without those of its submodules."""
         names = [
             name
             for name, attribute in self.type.attributes.items()
@@ -247,8 +264,8 @@ class ModuleValue(SugaredValue):
 
 
 class SuperValue(SugaredValue):
-    """`super()`: the methods of the classes after `cls`. They are compiled under names of their
-    own.
+    """`super()`: the methods of the classes that follow `cls` in the module's MRO. They are
+    compiled under names with the class in them, because `forward` is another method already.
     """
 
     kind_name = "super"
@@ -259,6 +276,7 @@ class SuperValue(SugaredValue):
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
         concrete = self.module.concrete
         method = getattr(super(self.cls, concrete.python_class), name, None)
+        # `Base.forward` is compiled as `__Base_forward`
         owner = getattr(method, "__qualname__", "").rpartition(".")[0].replace(".", "_")
         if method is None or not owner:
             raise error(where, f"'super' object has no method '{name}'")
@@ -274,7 +292,9 @@ MODULE_ITERATORS = (
 
 
 class _Iterator(SugaredValue):
-    """`self.children`, `self.layers.items`: called, what a loop over modules walks."""
+    """`self.children`, `self.layers.items` and the like: methods that return modules, parameters or
+    names to loop over, all known while compiling.
+    """
 
     def __init__(self, module: ModuleValue, name: str) -> None:
         self.module, self.name = module, name
@@ -314,6 +334,7 @@ class _Iterator(SugaredValue):
 
 
 def _all_modules(c: Compiler, module: ModuleValue, path: str) -> list[tuple[str, SugaredValue]]:
+    """A module and all modules below it, parents first, each with its dotted path."""
     found: list[tuple[str, SugaredValue]] = [(path, module)]
     for name in module.module_names():
         inner = module.submodule(c, name)
@@ -323,6 +344,7 @@ def _all_modules(c: Compiler, module: ModuleValue, path: str) -> list[tuple[str,
 
 
 def _zipped(where: SourceRange, keys: SugaredValue, values: SugaredValue) -> SugaredValue:
+    """Pairs of a key and a value, to loop over."""
     together = IterableTree()
     together.add(where, keys)
     together.add(where, values)

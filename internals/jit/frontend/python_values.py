@@ -1,14 +1,14 @@
-"""What names outside the function mean: Python objects as sugared values
+"""Python objects as sugared values: the meaning of names from outside the function
 (`torch/csrc/jit/python/python_sugared_value.cpp`).
 
-A name that is no local is looked up where the function was defined. `to_sugared_value` decides what
-the object found there is to the compiler: a module whose members can be asked for, an operator, an
-exception, a form like `torch.jit.annotate`, a class, or a Python function, which is compiled in
-turn. Numbers, strings, dtypes and tuples of them are constants, with the value they have now. Lists
-and other objects are refused: they might change.
+A name that is not a local is looked up where the function was defined. `to_sugared_value` turns the
+object found there into a sugared value: a Python module, an operator, an exception, a special form
+like `torch.jit.annotate`, a class, or a Python function, which is compiled in turn. Numbers,
+strings, dtypes and tuples of them become constants, with the value they have at that moment. Lists
+and other objects cannot be used as values, because they might change later.
 
 How the real one differs: only members of modules are constants there (`math.pi`); a number of the
-function's own module is refused. It also knows enums, CUDA streams and the tensor types of
+function's own module is an error. It also knows enums, CUDA streams and the tensor types of
 `torch.cuda`.
 """
 
@@ -62,7 +62,9 @@ Args = Sequence[NamedValue]
 def to_sugared_value(
     obj: object, c: Compiler, where: SourceRange, is_constant: bool = False
 ) -> SugaredValue:
-    """What `obj` is to the compiler. Raises RuntimeError for what it cannot be anything to."""
+    """The sugared value of a Python object. With `is_constant`, a number or the like becomes a
+    constant of the graph. Raises RuntimeError for objects that cannot be used at all.
+    """
     if isinstance(obj, SugaredValue):
         return obj
     if is_constant:
@@ -101,8 +103,8 @@ def to_sugared_value(
 
 
 class PythonValue(SugaredValue):
-    """Any Python object. A function that is to be ignored by the compiler is called as it is: a
-    node `^name(...)`.
+    """Any other Python object. A function that the compiler is to ignore is called in Python, by a
+    node `^name(...)`; for a method, `self_value` is its module.
     """
 
     def __init__(self, obj: Any, self_value: Value | None = None) -> None:
@@ -122,6 +124,7 @@ class PythonValue(SugaredValue):
     def call(
         self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int
     ) -> SugaredValue:
+        """Emit a call of Python; for an `@unused` function, a `raise` instead."""
         given = [
             *([NamedValue(self.self_value, where, "self")] if self.self_value is not None else []),
             *args,
@@ -134,6 +137,7 @@ class PythonValue(SugaredValue):
                 "This Python function is annotated to be ignored and cannot be run"
             )
             c.insert("prim::RaiseException", [message], where)
+            # the nodes after it still need a value of the declared type
             node = c.add_node("prim::Uninitialized")
             return SimpleValue(node.output().setType(result))
         node = c.add_node(
@@ -150,15 +154,16 @@ class PythonModuleValue(PythonValue):
         try:
             member = getattr(self.obj, name)
         except AttributeError as missing:
-            said = str(missing).partition(". ")[2]  # where PyTorch has the operator, and we don't
+            # advice, for an operator that PyTorch has and this library does not
+            hint = str(missing).partition(". ")[2]
             raise error(
-                where, f"object has no attribute {name}" + f". {said}" * bool(said)
+                where, f"object has no attribute {name}" + f". {hint}" * bool(hint)
             ) from None
         return to_sugared_value(member, c, where, is_constant=True)
 
 
 class FunctionValue(SugaredValue):
-    """A compiled function: calling it emits `prim::CallFunction`."""
+    """A compiled function. A call of it emits `prim::CallFunction`."""
 
     kind_name = "function"
 
@@ -176,6 +181,7 @@ class FunctionValue(SugaredValue):
         return self.call_matched(where, c, matched)
 
     def call_matched(self, where: SourceRange, c: Compiler, matched: Matched) -> SugaredValue:
+        """Emit the call, with arguments that have been converted already."""
         callee = c.function_constant(self.function)
         node = c.add_node("prim::CallFunction", [callee, *matched.inputs], 1, where)
         return SimpleValue(node.output().setType(self.function.schema.returns[0].type))
@@ -210,6 +216,7 @@ class BooleanDispatchValue(SugaredValue):
     def call(
         self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int
     ) -> SugaredValue:
+        # the flag: given by position, by keyword, or not at all
         index, name = self.dispatch.place, self.dispatch.arg_name
         if index < len(args):
             flag, problem = (
@@ -229,12 +236,12 @@ class BooleanDispatchValue(SugaredValue):
 
 
 class NamedTupleConstructor(SugaredValue):
-    """A `NamedTuple` class: calling it makes a tuple of that type."""
+    """A `NamedTuple` class: a call of it emits a tuple of that type."""
 
     kind_name = "named tuple"
 
-    def __init__(self, made: tuple[TupleType, Any]) -> None:
-        self.type, self.schema = made
+    def __init__(self, type_and_schema: tuple[TupleType, Any]) -> None:
+        self.type, self.schema = type_and_schema
 
     def call(
         self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int
@@ -246,9 +253,7 @@ class NamedTupleConstructor(SugaredValue):
 
 
 class PythonClassValue(SugaredValue):
-    """A Python class. Its static methods and constants can be asked for; objects of user classes
-    are not in this language.
-    """
+    """A Python class. Its static methods can be used; objects of user classes are not supported."""
 
     def __init__(self, cls: type) -> None:
         self.cls = cls
@@ -272,8 +277,8 @@ class PythonClassValue(SugaredValue):
 
 
 def _constant(obj: object, c: Compiler, where: SourceRange) -> SugaredValue | None:
-    """A member of a module that is a constant of the graph. Enumerations of the library are ints
-    there.
+    """A number, string, device, dtype or tuple as a constant of the graph; None for other objects.
+    Dtypes, layouts and memory formats are ints in the graph.
     """
     if obj is None or isinstance(obj, (bool, int, float, complex, str)):
         return SimpleValue(c.constant(obj, where))
@@ -311,8 +316,8 @@ def schema_of_python_function(
     where: SourceRange,
     self_value: Value | None,
 ) -> FunctionSchema:
-    """The schema of a function that is called as it is: what is not annotated is a Tensor, and as
-    many results as are wanted.
+    """The schema of a function that is called in Python. Without annotations, all parameters are
+    Tensors, and it returns as many Tensors as the call assigns (`n_binders`; None for 0).
     """
     if isinstance(fn, types.BuiltinFunctionType):
         raise error(where, f"Python builtin {fn} is currently not supported in Torchscript")
@@ -336,6 +341,9 @@ def schema_of_python_function(
 
 
 def _parameter_names(fn: Callable[..., Any], n_args: int) -> list[str]:
+    """The names of the parameters, without `*args` and `**kwargs`; numbers if there is no
+    signature.
+    """
     try:
         parameters = inspect.signature(fn).parameters.values()
     except ValueError:

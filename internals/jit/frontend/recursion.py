@@ -1,11 +1,12 @@
 """Compiling the functions that a function calls (`torch/jit/_recursive.py: try_compile_fn`).
 
-A Python function met while compiling is compiled, once, in the names it sees itself; then the call
-is a `prim::CallFunction`. A function that calls itself, directly or through others, is refused: the
-type it returns is not known before it is compiled.
+When the compiler comes across a call of a Python function, it compiles that function, once, with
+the names visible where that one was defined; the call becomes a `prim::CallFunction`. A function
+that calls itself, directly or through others, is an error, because its return type is not known
+before it is compiled.
 
-How the real one differs: functions are compiled when their schema is first needed, in one
-compilation unit for the process.
+How the real one differs: functions are compiled when their schema is first needed, and kept in one
+compilation unit for the whole process.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ _in_progress: dict[Any, BeingCompiled] = {}
 
 
 def compile_python_function(fn: Callable[..., Any]) -> ScriptFunction:
-    """The compiled form of `fn`, made now or earlier.
+    """The compiled form of `fn`, which is compiled when first asked for.
 
-    Raises RuntimeError for one that a call has to choose from.
+    Raises RuntimeError if `fn` is overloaded, and NotSupportedError if it stands for two functions
+    (`BooleanDispatchValue`): only a call can choose one.
     """
     if fn in overloads:
         raise RuntimeError(
@@ -53,7 +55,7 @@ def compile_python_function(fn: Callable[..., Any]) -> ScriptFunction:
 
 @cache
 def compile_overloads(fn: Callable[..., Any]) -> list[ScriptFunction]:
-    """The compiled forms of a function with several signatures."""
+    """The compiled forms of an overloaded function, one for each of its signatures, in order."""
     found = []
     for signature in overloads[fn]:
         definition = tree_of(fn, fn.__name__, comment=f"# type: {signature}")
@@ -65,6 +67,9 @@ def compile_overloads(fn: Callable[..., Any]) -> list[ScriptFunction]:
 def _compile(
     fn: Callable[..., Any], definition: tree.Def, defaults: dict[str, Any]
 ) -> ScriptFunction:
+    """Compile a function whose tree is given. Raises RuntimeError if the functions being compiled
+    are nested too deeply for Python's stack.
+    """
     from .compiler import compile_with_schema
 
     _in_progress[fn] = BeingCompiled(fn.__name__)
@@ -84,12 +89,14 @@ def _compile(
 
 
 def compile_function(fn: Callable[..., Any]) -> Any:
-    """What a call of `fn` calls: its compiled form, or the mark that it is being compiled."""
+    """The compiled form of a function that is called; for a recursive call, a mark that it is still
+    being compiled.
+    """
     return _in_progress.get(fn) or compile_python_function(fn)
 
 
 def needs_compiling(fn: Any) -> bool:
-    """Whether a call of this Python function compiles its source: it is no operator, no part of the
-    library, and not ignored.
+    """Whether a call of this Python function compiles its source: it is not an operator, not a
+    dispatch between two functions, and not ignored.
     """
     return not (fn in dispatches or modifiers.is_ignored(fn) or find_builtin(fn) is not None)

@@ -1,12 +1,12 @@
-"""`jit.script(module)`: a module and all below it, compiled (`torch/jit/_recursive.py`).
+"""`jit.script(module)`: compiling a module and all its submodules (`torch/jit/_recursive.py`).
 
-A new module stands beside the old one. It has the old one's own parameters and buffers, copies of
-its other attributes, and submodules that were compiled before it. Its methods are graphs: `forward`
-and what is marked `@export`, and, as the compiler comes across them, the methods these call. What
-is `@ignore`d stays a method of Python.
+The result is a new module, and the old one stays as it is. The two share parameters and buffers;
+other attributes are copied. Submodules are compiled first. The methods of the new module are
+graphs: `forward`, those marked `@export`, and the methods that these call, which are compiled when
+the compiler comes across them. A method marked `@ignore` stays a Python method.
 
-How the real one differs: overloads of methods and module interfaces can be compiled, and classes of
-other kinds.
+How the real one differs: it can also compile overloaded methods, module interfaces, and classes
+that are not modules.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from .resolution import mapping_resolver
 def script_module(module: Module) -> Any:
     """Compile a module. Returns a `RecursiveScriptModule`.
 
-    Raises RuntimeError, or an error of the frontend, with the place in the source, for what cannot
-    be compiled.
+    Raises RuntimeError, or an error of the frontend, with the line in question, if it cannot be
+    compiled.
     """
+    # a module may replace itself by one that can be compiled
     prepare = getattr(module, "__prepare_scriptable__", None)
     module = prepare() if prepare is not None else module
     check_initialized(module)
@@ -40,7 +41,9 @@ def script_module(module: Module) -> Any:
 
 
 def methods_to_compile(module: Module) -> list[str]:
-    """`forward`, unless it is missing or ignored, and what is exported."""
+    """The names of the methods to start from: `forward`, unless it is missing or ignored, and those
+    marked `@export`.
+    """
     forward = getattr(type(module), "forward", None)
     names = []
     if (
@@ -59,9 +62,7 @@ def methods_to_compile(module: Module) -> list[str]:
 
 
 def build(module: Module, concrete: ConcreteType) -> Any:
-    """The compiled module for `module`, which is of this concrete type. Submodules are built
-    first.
-    """
+    """The compiled form of `module`, whose concrete type is `concrete`."""
     values: dict[str, Any] = {
         name: attribute_value(module, name, attribute.type)
         for name, attribute in concrete.attributes.items()
@@ -79,20 +80,23 @@ def build(module: Module, concrete: ConcreteType) -> Any:
 
 
 def build_submodules(module: Module, concrete: ConcreteType) -> dict[str, Any]:
-    """The compiled submodules. What is compiled already is taken as it is."""
-    made = {}
+    """The compiled submodules, by name. One that is a ScriptModule already is used as it is."""
+    compiled = {}
     for name, submodule in concrete.submodules.items():
         child = module._modules[name]
         is_compiled = isinstance(child, ScriptModule) and "_jit_type" in child.__dict__
-        made[name] = child if is_compiled else build(child, submodule)
-    return made
+        compiled[name] = child if is_compiled else build(child, submodule)
+    return compiled
 
 
 def compile_methods(module: Module, concrete: ConcreteType, names: Iterable[str]) -> None:
-    """Compile these methods, the properties, and the length of a container. What is compiled
-    already stays.
+    """Compile these methods, the properties, and the `__len__` of a container, unless the type has
+    them already.
+
+    In the type's dict of methods the properties come first, then these methods, then the methods
+    that were compiled because others call them, as in PyTorch.
     """
-    if isinstance(module, RNNBase):
+    if isinstance(module, RNNBase):  # its list of weights has as many elements as it has layers
         weights = [f"self.{n}" for n, a in concrete.attributes.items() if a.kind == "parameter"]
         text = f"def _weights(self) -> List[Tensor]:\n   return [{', '.join(weights)}]\n"
         _define_once(concrete, "_weights", text)
@@ -112,11 +116,13 @@ def compile_methods(module: Module, concrete: ConcreteType, names: Iterable[str]
     ]
     methods = concrete.jit_type.methods
     first = {name: methods[name] for name in (*accessors, *names) if name in methods}
-    concrete.jit_type.methods = first | methods  # those that others call come last, as in PyTorch
+    concrete.jit_type.methods = first | methods
 
 
 def keep_in_python(module: Module, scripted: Module, concrete: ConcreteType) -> None:
-    """Methods that are ignored, and attributes that were to be, as they were."""
+    """Give the compiled module the methods that are ignored, as Python methods, and the attributes
+    in `__jit_ignored_attributes__`.
+    """
     for name in dir(type(module)):
         method = getattr(type(module), name, None)
         if isinstance(method, types.FunctionType) and modifiers.is_ignored(method):
@@ -127,5 +133,6 @@ def keep_in_python(module: Module, scripted: Module, concrete: ConcreteType) -> 
 
 
 def _define_once(concrete: ConcreteType, name: str, text: str) -> None:
+    """Compile a method from its source, unless the type has one of that name."""
     if concrete.jit_type.findMethod(name) is None:
         concrete.define_text(text, mapping_resolver({}))

@@ -1,22 +1,23 @@
-"""Conditions, and what they tell about types (`RefinementSet`, `CondValue` and `emitCondExpr` of
-`ir_emitter.cpp`).
+"""Conditions, and the types that follow from them (`RefinementSet`, `CondValue` and `emitCondExpr`
+of `ir_emitter.cpp`).
 
 In
 
     if x is not None:
         return x + 1
 
-`x` is an `Optional[Tensor]` outside and a `Tensor` inside. A condition therefore has, beside its
-value, what is known of names when it is true and when it is false. `and`, `or` and `not` combine
-that: when `a and b` is true, both are; when it is false, one of them is, so only what both say then
-is known. At the start of a branch the knowledge is written down: the name is assigned
-`prim::unchecked_cast(x)`, of the narrower type.
+`x` is an `Optional[Tensor]` outside and a `Tensor` inside. A condition therefore has, besides its
+value, refinements: the types that names have if it is true, and those they have if it is false.
+`and`, `or` and `not` combine refinements. If `a and b` is true, both operands are true, and both
+their refinements hold; if it is false, it is unknown which operand is, so only refinements that
+both have in common hold. At the start of a branch, a refined name is assigned
+`prim::unchecked_cast(x)`, which has the narrower type.
 
-A condition may also be decided while compiling: `x is None` for an x that cannot be None,
-`hasattr(self, "bias")`, `torch.jit.is_scripting()`, `True`. Then only the branch that is taken is
-compiled (`static`): the other may even be nonsense.
+A condition may also be decided while compiling (`static`): `x is None` for an x that cannot be
+None, `hasattr(self, "bias")`, `torch.jit.is_scripting()`, `True`. Then only the branch taken is
+compiled; the other one need not even be valid.
 
-How the real one differs: unions are refined, by removing members.
+How the real one differs: it also refines unions, by removing members.
 """
 
 from __future__ import annotations
@@ -51,17 +52,17 @@ Known = dict[str, Type]
 
 @dataclass
 class Refinements:
-    """The types names are known to have when a condition is true, and when it is false."""
+    """The types that names have if a condition is true, and those they have if it is false."""
 
     true: Known = field(default_factory=dict)
     false: Known = field(default_factory=dict)
 
     def both(self, other: Refinements) -> Refinements:
-        """Of `a and b`."""
+        """The refinements of `a and b`, for `self` of a and `other` of b."""
         return Refinements(_all_of(self.true, other.true), _common(self.false, other.false))
 
     def either(self, other: Refinements) -> Refinements:
-        """Of `a or b`."""
+        """The refinements of `a or b`."""
         return Refinements(_common(self.true, other.true), _all_of(self.false, other.false))
 
     def negated(self) -> Refinements:
@@ -70,8 +71,8 @@ class Refinements:
 
 @dataclass
 class Condition:
-    """A condition: its value, a bool of the graph; its refinements; and its answer if it is known
-    already.
+    """A condition: its value, a bool of the graph; its refinements; and `static`, its result if
+    that is known while compiling.
     """
 
     value: Value
@@ -80,16 +81,17 @@ class Condition:
 
 
 def _all_of(a: Known, b: Known) -> Known:
-    """What either says; nothing of a name of which they say different things."""
+    """The entries of both, without the names for which they have different types."""
     return {n: t for n, t in {**a, **b, **a}.items() if b.get(n, t) == t}
 
 
 def _common(a: Known, b: Known) -> Known:
+    """The entries that both have."""
     return {n: t for n, t in a.items() if n in b and b[n] == t}
 
 
 def emit_condition(c: Compiler, expr: tree.Expr) -> Condition:
-    """Emit an expression as a condition. Tensors and numbers are made bools."""
+    """Emit an expression as a condition. Tensors, numbers and containers are converted to bool."""
     if isinstance(expr, tree.BinOp) and expr.kind in ("and", "or"):
         return emit_short_circuit(c, expr)
     if isinstance(expr, tree.UnaryOp) and expr.kind == "not":
@@ -111,10 +113,12 @@ def emit_condition(c: Compiler, expr: tree.Expr) -> Condition:
             c.check_call(expr, 2)
             return emit_hasattr(c, expr.inputs[0], expr.inputs[1])
         callee = c.emit_sugared(expr.callee, 1)
+        # `torch.jit.isinstance`, which is found by its object, not by its name
         if isinstance(callee, SpecialForm) and callee.form == "isinstance":
             c.check_call(expr, 2)
             return emit_isinstance(c, expr.inputs[0], expr.inputs[1])
     value = emit_bool(c, expr.range, c.emit(expr))
+    # operators with a fixed result in compiled code decide, although they are not constants
     static: bool | None = None
     if value.node().kind() == "aten::is_scripting":
         static = True
@@ -126,7 +130,7 @@ def emit_condition(c: Compiler, expr: tree.Expr) -> Condition:
 
 
 def emit_bool(c: Compiler, where: SourceRange, value: Value) -> Value:
-    """`bool(value)`. Raises RuntimeError for what has no truth value in this language."""
+    """`bool(value)`. Raises RuntimeError for a type that cannot be converted to bool."""
     try:
         out = (
             c.environment.get("bool", where)
@@ -143,30 +147,31 @@ def emit_bool(c: Compiler, where: SourceRange, value: Value) -> Value:
 
 
 def emit_short_circuit(c: Compiler, expr: tree.BinOp) -> Condition:
-    """`a and b` is `b if a else False`, `a or b` is `True if a else b`: the second is evaluated
-    only if need be.
+    """`a and b` is `b if a else False`, `a or b` is `True if a else b`: b is evaluated only if a
+    does not decide.
     """
     is_or = expr.kind == "or"
     lhs = emit_condition(c, expr.lhs)
-    found: list[Condition] = []
+    # b's condition, which is emitted inside the arm of an `if`, where a's refinements hold
+    rhs_conditions: list[Condition] = []
 
     def constant() -> Value:
         return c.constant(is_or, expr.range)
 
-    def go_on() -> Value:
-        found.append(emit_condition(c, expr.rhs))
-        return found[0].value
+    def rhs_value() -> Value:
+        rhs_conditions.append(emit_condition(c, expr.rhs))
+        return rhs_conditions[0].value
 
     if is_or:
-        value = c.emit_if_expr(expr.range, lhs, constant, go_on)
-        rhs = found[0]
+        value = c.emit_if_expr(expr.range, lhs, constant, rhs_value)
+        rhs = rhs_conditions[0]
         refinements = lhs.refinements.either(rhs.refinements)
     else:
-        value = c.emit_if_expr(expr.range, lhs, go_on, constant)
-        rhs = found[0]
+        value = c.emit_if_expr(expr.range, lhs, rhs_value, constant)
+        rhs = rhs_conditions[0]
         refinements = lhs.refinements.both(rhs.refinements)
     static: bool | None = None
-    if is_or in (lhs.static, rhs.static):
+    if is_or in (lhs.static, rhs.static):  # a False decides `and`, a True decides `or`
         static = is_or
     elif lhs.static is not None and rhs.static is not None:
         static = not is_or
@@ -174,8 +179,8 @@ def emit_short_circuit(c: Compiler, expr: tree.BinOp) -> Condition:
 
 
 def emit_is(c: Compiler, expr: tree.BinOp) -> Condition:
-    """`a is b`, `a is not b`: decided now if one side is None and the other is surely None or
-    surely not.
+    """`a is b`, `a is not b`: decided while compiling if one side is None, and the other one is
+    always or never None.
     """
     lhs, rhs = c.emit(expr.lhs), c.emit(expr.rhs)
     left, right = can_be_none(lhs), can_be_none(rhs)
@@ -189,14 +194,16 @@ def emit_is(c: Compiler, expr: tree.BinOp) -> Condition:
 
 
 def can_be_none(v: Value) -> bool | None:
-    """True: it is None. False: it cannot be. None: it may be."""
+    """True if `v` is always None, False if it never is, None if it may be."""
     if isinstance(v.type(), NoneType) or v.node().mustBeNone():
         return True
     return None if isinstance(v.type(), OptionalType) else False
 
 
 def _none_refinements(expr: tree.BinOp, lhs: Value, rhs: Value) -> Refinements:
-    """`x is None` tells that x is something when it is false. (Nothing is made of x being None.)"""
+    """If `x is None` is false, an x of type Optional[T] is a T. If it is true, nothing is
+    refined.
+    """
     name, value = expr.lhs, lhs
     if not isinstance(expr.rhs, tree.NoneLiteral):
         if not isinstance(expr.lhs, tree.NoneLiteral):
@@ -210,7 +217,9 @@ def _none_refinements(expr: tree.BinOp, lhs: Value, rhs: Value) -> Refinements:
 
 
 def emit_isinstance(c: Compiler, obj: tree.Expr, classinfo: tree.Expr) -> Condition:
-    """`isinstance(x, T)`: decided now if x's type says it, else asked at run time."""
+    """`isinstance(x, T)`: decided while compiling if x's type suffices, else a `prim::isinstance`
+    checks it at run time.
+    """
     wanted = _types_in(c, classinfo)
     value = c.emit(obj)
     t = value.type()
@@ -230,14 +239,15 @@ def emit_isinstance(c: Compiler, obj: tree.Expr, classinfo: tree.Expr) -> Condit
 
 
 def _types_in(c: Compiler, classinfo: tree.Expr) -> list[Type]:
+    """The types in the second argument of isinstance: one, or those of a (nested) tuple."""
     if isinstance(classinfo, tree.TupleLiteral):
         return [t for e in classinfo.inputs for t in _types_in(c, e)]
     return [c.type_of_annotation(classinfo)]
 
 
 def _may_be(wanted: Type, actual: Type) -> bool:
-    """Whether something of type `actual` may be a list (a tuple) when any list (any tuple) is asked
-    for.
+    """Whether a value of type `actual` may be a list, if `wanted` is `list` without an element
+    type; likewise for `tuple`.
     """
     inner = actual.element if isinstance(actual, OptionalType) else actual
     if isinstance(wanted, AnyListType):
@@ -248,6 +258,9 @@ def _may_be(wanted: Type, actual: Type) -> bool:
 
 
 def emit_hasattr(c: Compiler, obj: tree.Expr, name: tree.Expr) -> Condition:
+    """`hasattr(x, "name")`: always decided while compiling. Raises RuntimeError for a name that is
+    not a literal.
+    """
     value = c.emit_sugared(obj, 1)
     if not isinstance(name, tree.StringLiteral):
         raise error(name.range, "hasattr's second argument must be a string literal")
@@ -256,7 +269,7 @@ def emit_hasattr(c: Compiler, obj: tree.Expr, name: tree.Expr) -> Condition:
 
 
 def insert_refinements(c: Compiler, where: SourceRange, known: Known) -> None:
-    """At the start of a branch: give the names their narrower types."""
+    """At the start of a branch, assign each refined name to itself, cast to its narrower type."""
     for name, t in known.items():
         value = c.environment.get(name, where).as_value(where, c)
         cast = c.add_node("prim::unchecked_cast", [value]).output().setType(t)

@@ -1,21 +1,22 @@
-"""Which overload a call means, and what its arguments are converted to
+"""Choosing the overload of a call, and converting its arguments
 (`torch/csrc/jit/frontend/schema_matching.cpp`).
 
-`torch.add(x, 1)` names an operator, `aten::add`, that has 20 overloads. They are tried in the order
-of their registration, twice: first as the arguments are, then with implicit conversions. The first
-overload that all arguments fit is called. If none is, the error tells for each what was wrong with
-it.
+`torch.add(x, 1)` names the operator `aten::add`, which has many overloads. They are tried in the
+order of their registration, in two rounds: first with the arguments as they are, then with implicit
+conversions. The first overload that all arguments fit is called. If there is none, the error gives
+the reason for each overload.
 
-What is converted in the first round already: a tuple of ints to a list of ints, an int to `int[2]`
-(it is repeated), `[]` to a list of any type, a value to an Optional of its type. In the second: a
-tensor to a number (`aten::IntImplicit`), a `Scalar` to an int or a float, a bool to an int or a
-float, a str to a device, and the arguments of `x.view(2, 3)` to a list.
+Some conversions are made in the first round already: a tuple of ints to a list of ints, an int to
+`int[2]` (it is repeated), `[]` to a list of any type, a value to an Optional of its type. In the
+second round, there are more: a tensor to a number (`aten::IntImplicit`), a `Scalar` to an int or a
+float, a bool to an int or a float, a str to a device, and the arguments of `x.view(2, 3)` to a
+list.
 
-A node that converts an argument is emitted while an overload is tried, and stays when the overload
-is then rejected; dead code elimination removes it.
+A node that converts an argument is emitted while an overload is tried, and stays if the overload
+does not fit after all; dead code elimination removes it.
 
-How the real one differs: schemas of older versions of an operator are tried too, for programs from
-old files.
+How the real one differs: for programs from old files, it also tries schemas of older versions of an
+operator.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class NamedValue:
-    """An argument of a call: a value of the graph or a Python constant, where it stands, and its
-    keyword.
+    """An argument of a call: a value of the graph or a Python constant, its range in the source,
+    and its keyword ("" if positional).
     """
 
     value: Any
@@ -63,14 +64,14 @@ class NamedValue:
     name: str = ""
 
     def get(self, c: Compiler) -> Value:
-        """The value; a constant is inserted into the graph now."""
+        """The value in the graph. A Python constant is inserted now."""
         return self.value if isinstance(self.value, Value) else c.constant(self.value)
 
 
 @dataclass
 class Matched:
-    """A schema that fits: the converted arguments in its order, and the types of what it
-    returns.
+    """A schema that fits, with the converted arguments in the order of the schema, and the types of
+    the results; `return_names` is None unless all of them have names.
     """
 
     schema: Any
@@ -80,7 +81,7 @@ class Matched:
 
 
 class _NoMatch(Exception):
-    """The schema does not fit. The text says why, in lines."""
+    """A schema does not fit. The text, of several lines, says why."""
 
 
 def match_schema(
@@ -91,7 +92,7 @@ def match_schema(
     kwargs: Sequence[NamedValue],
     self: NamedValue | None = None,
 ) -> Matched:
-    """Match the one schema there is, with conversions. Raises RuntimeError."""
+    """Match the only schema there is, with conversions. Raises RuntimeError if it does not fit."""
     try:
         return _try_match(c, schema, where, args, kwargs, self, allow_conversions=True)
     except _NoMatch as e:
@@ -106,8 +107,8 @@ def match_schemas(
     kwargs: Sequence[NamedValue],
     self: NamedValue | None = None,
 ) -> tuple[int, Matched]:
-    """The first of the schemas that fits, and its index. Raises RuntimeError with what is wrong
-    with each.
+    """The index of the first schema that fits, and the match. Raises RuntimeError, with the reason
+    for each schema, if none does.
     """
     if len(schemas) == 1:
         return 0, match_schema(c, schemas[0], where, args, kwargs, self)
@@ -117,7 +118,7 @@ def match_schemas(
             try:
                 return i, _try_match(c, schema, where, args, kwargs, self, allow_conversions)
             except _NoMatch as e:
-                reasons += str(e)
+                reasons += str(e)  # those of the second round are reported
     listed = "".join("  " + line for line in reasons.splitlines(keepends=True))
     raise error(
         where,
@@ -129,17 +130,19 @@ def match_schemas(
 def try_convert_to_type(
     c: Compiler, where: SourceRange | None, wanted: Type, value: Value, allow_conversions: bool
 ) -> Value:
-    """`value` converted so that it fits `wanted`, if one of the implicit conversions does that;
-    else `value`, perhaps halfway.
+    """`value` after the implicit conversions towards `wanted`. The caller must check whether the
+    result has that type: a value that cannot be converted is returned as it is, or converted in
+    part.
     """
     have = value.type()
+    # any value that is not None fits Optional[T] if it fits T
     if isinstance(wanted, OptionalType) and not isinstance(have, (OptionalType, NoneType)):
         return try_convert_to_type(c, where, wanted.element, value, allow_conversions)
     if value.node().kind() == "prim::EmptyListLiteral" and isinstance(wanted, ListType):
         value = c.list_construct(wanted.element, [])
     if isinstance(have, TupleType):
         value = _convert_tuple(c, where, wanted, value, allow_conversions)
-    if not allow_conversions:
+    if not allow_conversions:  # the first round ends here
         return value
     have = value.type()
     if have.isSubtypeOf(TensorType.get()) and type(wanted) in FROM_TENSOR:
@@ -179,7 +182,7 @@ EMPTY_LISTS = (
 
 
 def convertible_to_list(t: Type, wanted: Type) -> bool:
-    """Whether `t` is a list that fits or a tuple whose elements all do."""
+    """Whether `t` is a subtype of the list type `wanted`, or a tuple whose elements all fit it."""
     if not isinstance(wanted, ListType):
         return False
     if t.isSubtypeOf(wanted):
@@ -203,24 +206,27 @@ def _try_match(
     self: NamedValue | None,
     allow_conversions: bool,
 ) -> Matched:
+    """Match the arguments of a call with the formal arguments of one schema. Raises _NoMatch."""
+
     def fail(reason: str) -> _NoMatch:
         return _NoMatch(f"\n{schema}:\n{reason}")
 
     if schema.name == "aten::view" and schema.overload_name == "dtype":
-        # a dtype is an int: view(1) would mean it
+        # a dtype is an int in the graph, so `x.view(1)` would match this overload
         raise _NoMatch("")
-    variables: dict[str, Type] = {}
+    variables: dict[str, Type] = {}  # of a generic schema: `t` in `t[]` -> the type it stands for
     inputs: list[Value] = []
-    used = 0
+    used = 0  # positional arguments so far
     used_kwargs: set[int] = set()
     for i, formal in enumerate(schema.arguments):
         if formal.name == "self" and self is not None:
             actual, self = self, None
         elif not formal.kwarg_only and used < len(args):
+            # `x.view(2, 3)`: all remaining arguments are collected in one list
             if (
                 allow_conversions
                 and _takes_the_rest_as_list(schema, i)
-                and _is_no_list(args[used].get(c), formal)
+                and _is_not_a_list(args[used].get(c), formal)
             ):
                 elements = [
                     _match_argument(
@@ -285,7 +291,11 @@ def _match_argument(
     variables: dict[str, Type],
     fail: Callable[[str], _NoMatch],
 ) -> Value:
+    """The value of one argument, converted to the type `formal`, whose type variables are bound in
+    `variables`. With `n`, a single number is accepted for a list of n. Raises what `fail` returns.
+    """
     value = actual.get(c)
+    # 3 for `int[2]` becomes [3, 3]
     if n and isinstance(value.type(), (IntType, FloatType)):
         wanted_list = unwrap_optional(formal)
         if isinstance(wanted_list, ListType) and wanted_list.element == value.type():
@@ -296,7 +306,7 @@ def _match_argument(
         raise fail(
             f"Could not match type {have} to {spell(formal)} in argument '{name}': {reason}.\n"
         )
-    wanted = substitute(formal, variables)
+    wanted = substitute(formal, variables)  # None if a variable is not bound, as in None for `t?`
     if wanted is None:
         raise fail(
             f"Type variables in type {spell(formal)} could not be inferred from actual type {have}"
@@ -320,8 +330,8 @@ def _match_argument(
 
 
 def _default(c: Compiler, formal: Argument) -> Any:
-    """The default of an argument; a list, which may be empty, as a constant of the declared
-    type.
+    """The default value of an argument. A list becomes a constant of the declared type, because an
+    empty list does not have a type by itself.
     """
     value = formal.default_value
     return (
@@ -332,8 +342,8 @@ def _default(c: Compiler, formal: Argument) -> Any:
 
 
 def find_keyword(name: str, kwargs: Sequence[NamedValue], is_aten: bool) -> int | None:
-    """Which keyword argument is meant for the formal `name`. What schemas call self, functions call
-    input.
+    """The index of the keyword argument for the formal argument `name`, or None. The `self` of an
+    operator's schema is called `input` in Python: `torch.relu(input=x)`.
     """
     for i, given in enumerate(kwargs):
         if given.name == name or (is_aten and name == "self" and given.name == "input"):
@@ -342,8 +352,8 @@ def find_keyword(name: str, kwargs: Sequence[NamedValue], is_aten: bool) -> int 
 
 
 def _takes_the_rest_as_list(schema: FunctionSchema, i: int) -> bool:
-    """Whether argument `i` is the last positional one and a list of no fixed length: `zeros(int[]
-    size)` takes `zeros(2, 3)`.
+    """Whether argument `i` is the last positional one and a list without a fixed length: the schema
+    `zeros(int[] size)` accepts `zeros(2, 3)`.
     """
     formal = schema.arguments[i]
     last = i + 1 == len(schema.arguments) or schema.arguments[i + 1].kwarg_only
@@ -355,13 +365,15 @@ def _takes_the_rest_as_list(schema: FunctionSchema, i: int) -> bool:
     )
 
 
-def _is_no_list(value: Value, formal: Any) -> bool:
+def _is_not_a_list(value: Value, formal: Any) -> bool:
+    """Whether a value is neither a list nor a tuple that can be converted to the formal list."""
     return not isinstance(value.type(), ListType) and not convertible_to_list(
         value.type(), unwrap_optional(formal.type)
     )
 
 
 def _element_of(formal: Argument) -> Type:
+    """The element type of a formal list, which may be optional."""
     wanted = unwrap_optional(formal.type)
     assert isinstance(wanted, ListType)
     return wanted.element
@@ -370,7 +382,9 @@ def _element_of(formal: Argument) -> Type:
 def _convert_tuple(
     c: Compiler, where: SourceRange | None, wanted: Type, value: Value, allow_conversions: bool
 ) -> Value:
-    """A tuple to a list, when all its elements fit; to another tuple, element by element."""
+    """A tuple converted to a list, if all its elements fit, or to another type of tuple, element by
+    element; otherwise the tuple itself.
+    """
     have = value.type()
     assert isinstance(have, TupleType)
     as_list = unwrap_optional(wanted)

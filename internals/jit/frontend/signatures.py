@@ -1,10 +1,8 @@
-"""The signature of a function in JIT types (`ScriptTypeParser::parseSchemaFromDef` of
+"""The schema of a function: its signature in JIT types (`ScriptTypeParser::parseSchemaFromDef` of
 `torch/csrc/jit/frontend/script_type_parser.cpp`).
 
-A parameter without annotation is a Tensor, marked as inferred so that an error can say why.
-Defaults are the Python values of the function object's, converted to the declared type.
-
-How the real one differs: it does not.
+A parameter without annotation is a Tensor, marked as inferred so that an error can say why. Default
+values are taken from the function object and converted to the declared types.
 """
 
 from __future__ import annotations
@@ -42,10 +40,10 @@ if TYPE_CHECKING:
 def schema_of_def(
     c: Compiler, definition: tree.Def, self_type: Type | None, defaults: dict[str, Any]
 ) -> FunctionSchema:
-    """The schema a function declares. `returns` is empty when it declares no return type.
+    """The schema that a function declares. `returns` is empty if there is no return annotation.
 
-    Raises RuntimeError for a method without `self`, an annotation that is no type, or a default
-    that does not fit its type.
+    Raises RuntimeError for a method without `self`, an annotation that is not a type, or a default
+    value that does not fit its type or is mutable.
     """
     params = definition.decl.params
     if self_type is not None and not params:
@@ -58,6 +56,7 @@ def schema_of_def(
             continue
         t, n = type_of_param(param, c.resolver)
         has_default = name in defaults
+        # defaults in the code of an archive are not shared between calls, so they may be lists
         if has_default and not getattr(c.resolver, "allows_mutable_defaults", False):
             check_immutable(definition, param, defaults[name])
         default = to_default(definition, param, t, defaults[name]) if has_default else None
@@ -68,12 +67,12 @@ def schema_of_def(
 
 
 def type_of_annotation(c: Compiler, expr: tree.Expr) -> Type:
-    """The type an annotation means. Raises RuntimeError if it means none."""
+    """The type that an annotation stands for. Raises RuntimeError if it is not a type."""
     return type_of_expr(expr, c.resolver)
 
 
 def check_immutable(definition: tree.Def, param: tree.Param, value: object) -> None:
-    """Raises RuntimeError for a default that may be changed."""
+    """Raises RuntimeError for a mutable default value, such as a list."""
     if is_mutable(value):
         raise error(
             definition.range,
@@ -85,7 +84,9 @@ def check_immutable(definition: tree.Def, param: tree.Param, value: object) -> N
 
 
 def to_default(definition: tree.Def, param: tree.Param, t: Type, value: object) -> Any:
-    """A default as a value of the IR. Raises RuntimeError if it is not of the declared type."""
+    """A default value in the form that the IR stores. Raises RuntimeError if it does not fit the
+    declared type.
+    """
     converted = _as_ir_value(t, value)
     if converted is _DOES_NOT_FIT:
         message = f'Expected a default value of type {spell(t)} on parameter "{param.name.name}".'
@@ -101,10 +102,13 @@ def to_default(definition: tree.Def, param: tree.Param, t: Type, value: object) 
 def fitting_defaults(
     definition: tree.Def, resolver: Resolver, defaults: dict[str, Any]
 ) -> dict[str, Any]:
-    """The defaults that are of the declared types: they differ from signature to signature."""
+    """The default values that fit the types of this signature. The signatures of an overloaded
+    function share one function object, whose defaults need not fit all of them.
+    """
     fitting = {}
     for param in definition.decl.params:
         name, t = param.name.name, type_of_param(param, resolver)[0]
+        # an int for a list of ints is not a default here, though a call accepts it
         one_for_many = isinstance(t, (ListType, TupleType)) and isinstance(defaults.get(name), int)
         if name in defaults and not one_for_many:
             if _as_ir_value(t, defaults[name]) is not _DOES_NOT_FIT:
@@ -113,7 +117,7 @@ def fitting_defaults(
 
 
 def is_mutable(value: object) -> bool:
-    """A list or a dict, or a tuple that has one in it."""
+    """Whether `value` is a list or a dict, or a tuple that contains one."""
     return isinstance(value, (list, dict)) or (
         isinstance(value, tuple) and any(map(is_mutable, value))
     )
@@ -123,6 +127,9 @@ _DOES_NOT_FIT = object()
 
 
 def _as_ir_value(t: Type, value: object) -> Any:
+    """A Python value as a constant of type `t`; _DOES_NOT_FIT if it is not one. An int is accepted
+    for a float, a dtype or another enumeration for an int.
+    """
     if isinstance(t, OptionalType):
         return None if value is None else _as_ir_value(t.element, value)
     if isinstance(t, IntType) and (code := enum_code(value)) is not None:
@@ -142,5 +149,5 @@ def _as_ir_value(t: Type, value: object) -> Any:
     python = wanted.get(type(t))
     if python is None:
         return value
-    is_bool = isinstance(value, bool) and not isinstance(t, BoolType)
+    is_bool = isinstance(value, bool) and not isinstance(t, BoolType)  # in Python, an int as well
     return value if isinstance(value, python) and not is_bool else _DOES_NOT_FIT

@@ -1,13 +1,13 @@
-"""The source of a function, and the places in it (`torch/_sources.py`).
+"""The source of a function, and ranges in it (`torch/_sources.py`).
 
-`parse_function(fn)` finds the text of `fn` (decorators included), aligns it, parses it and gives a
-`ParsedFunction`. Its `context` turns the positions of `ast` nodes into ranges of the text as it
-stands in the file, indentation and all, so that an error shows a method as its author wrote it.
-Windows line ends, tabs, files of any encoding Python reads, notebook cells and functions wrapped
-with `functools.wraps` need no help: `inspect` and `linecache` have dealt with them.
+`parse_function(fn)` finds the text of `fn` (decorators included), aligns it, parses it, and returns
+a `ParsedFunction`. Its `context` turns the positions of `ast` nodes into ranges of the original
+text, with its indentation, so that an error shows a method as its author wrote it. Windows line
+ends, tabs, other encodings, notebook cells and functions wrapped with `functools.wraps` need no
+code here: `inspect` and `linecache` handle them.
 
-How the real one differs: its columns count UTF-8 bytes, so markers after an `é` stand too far to
-the right; ours count characters.
+How the real one differs: its columns count UTF-8 bytes, so that markers after an `é` are too far to
+the right; here they count characters.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ PARSER_LOCK = threading.RLock()
 
 @dataclass(frozen=True)
 class ParsedFunction:
-    """A function definition, its text, and the context that knows where everything is."""
+    """A function definition as `ast`, the context that has the ranges of its nodes, and its
+    text.
+    """
 
     definition: ast.FunctionDef
     context: SourceContext
@@ -37,9 +39,12 @@ class ParsedFunction:
 
 
 class SourceContext:
-    """Makes ranges of a text that was dedented by `indent` columns before it was parsed."""
+    """Turns the positions of `ast` nodes into ranges of a text. The text was dedented by `indent`
+    columns before it was parsed, so the columns of the nodes are too small by that.
+    """
 
-    # where, as in the parser of PyTorch, `-1` is a number and functions may be in functions
+    # In the code of an archive, as in PyTorch's own parser, `-1` is a literal and functions may be
+    # nested.
     is_archive = False
 
     def __init__(
@@ -58,7 +63,7 @@ class SourceContext:
             function_name,
         )
         self.lines = text.split("\n")
-        self.line_starts = [0]
+        self.line_starts = [0]  # the offset of each line in the text
         for line in self.lines:
             self.line_starts.append(self.line_starts[-1] + len(line) + 1)
 
@@ -67,24 +72,25 @@ class SourceContext:
         return self.range_at(node.lineno, node.col_offset, length)
 
     def range_at(self, line: int, column: int, length: int) -> SourceRange:
-        """`length` characters from `column` of `line`; as in `ast`, lines begin at 1 and columns
-        count UTF-8 bytes.
+        """The range of `length` characters from `column` of `line`. As in `ast`, lines begin at 1
+        and columns count UTF-8 bytes.
         """
         text = self.lines[line - 1]
-        if not text.isascii():
+        if not text.isascii():  # bytes -> characters
             column = len(text[self.indent :].encode()[:column].decode(errors="ignore"))
         start = self.line_starts[line - 1] + self.indent + column
         return SourceRange(self.source, start, start + length)
 
     def raw_range(self, start: int, end: int) -> SourceRange:
+        """The range between two offsets in the text."""
         return SourceRange(self.source, start, end)
 
 
 def parse_function(fn: Callable[..., Any]) -> ParsedFunction:
     """Find and parse the source of `fn`.
 
-    Raises OSError if there is none, TypeError for a builtin, and RuntimeError if what is found is
-    no single function definition, as for a lambda.
+    Raises OSError if there is no source, TypeError for a builtin, and RuntimeError if the source is
+    not a single function definition, as for a lambda.
     """
     lines, first_line, filename = source_lines(fn)
     return parse_text("".join(align(lines)), filename, first_line, fn.__name__)
@@ -93,7 +99,9 @@ def parse_function(fn: Callable[..., Any]) -> ParsedFunction:
 def parse_text(
     text: str, filename: str | None, first_line: int, function_name: str
 ) -> ParsedFunction:
-    """Parse `text`, one function definition, which may be indented."""
+    """Parse `text`, one function definition, which may be indented. Raises RuntimeError if it is
+    something else.
+    """
     dedented = dedent(text)
     body = parse_module(dedented).body
     if len(body) != 1 or not isinstance(body[0], ast.FunctionDef):
@@ -105,11 +113,11 @@ def parse_text(
 
 
 def parse_module(text: str) -> ast.Module:
-    """`ast.parse`, one thread at a time.
+    """`ast.parse`, in one thread at a time.
 
-    Some versions of Python count how deep they are in one place for all threads, and raise
-    SystemError ("AST constructor recursion depth mismatch") when a thread goes on while another is
-    at it.
+    Some versions of Python keep the recursion depth of the parser in one variable for all threads,
+    and raise SystemError ("AST constructor recursion depth mismatch") when two threads parse at the
+    same time.
     """
     with PARSER_LOCK:
         return ast.parse(text)
@@ -122,10 +130,10 @@ def parse_expression(text: str) -> ast.expr:
 
 
 def source_lines(thing: Any) -> tuple[list[str], int, str | None]:
-    """The lines of a function or class, the number of the first one, and the file's name.
+    """The lines of a function or class, the number of the first one, and the name of the file.
 
-    Raises OSError if there is no source: it was typed at the prompt, made by `exec`, or its file is
-    gone.
+    Raises OSError if there is no source: it was typed at the prompt or made by `exec`, or its file
+    has been deleted.
     """
     try:
         filename = inspect.getsourcefile(thing)
@@ -141,8 +149,8 @@ def source_lines(thing: Any) -> tuple[list[str], int, str | None]:
 
 
 def align(lines: list[str]) -> list[str]:
-    """Indent every line at least as far as the `def`: comments and strings may begin further left,
-    and `dedent` would mind.
+    """Indent every line at least as far as the `def`. A comment or a string may begin further left,
+    and then `dedent` would not remove the whole indentation.
     """
     for at, line in enumerate(lines):
         if line.lstrip().startswith("def"):
@@ -151,4 +159,4 @@ def align(lines: list[str]) -> list[str]:
                 each if i == at else margin + each.removeprefix(margin)
                 for i, each in enumerate(lines)
             ]
-    return lines  # a lambda: refused when it is parsed
+    return lines  # a lambda, which is an error when it is parsed

@@ -4,18 +4,17 @@
     for name, graph in compilation_steps(my_function):
         print(name, graph, sep="\\n")
 
-    emitted                    as the statements were met: names are read and written by prim::Load
-                               and prim::Store
-    outputs of ifs and loops   what an arm or a body assigns comes out of it, still by way of Loads
-                               and Stores
-    loop conditions            each loop has one block, that ends with the condition; break and
-                               continue say what they hand on
+    emitted                    statement by statement: names are read and written by prim::Load and
+                               prim::Store
+    outputs of ifs and loops   names assigned in an arm or a body are outputs of it, still with
+                               Loads and Stores
+    loop conditions            each loop has one block, which ends with the condition; break and
+                               continue have the values they pass on
     names resolved             no Loads and Stores: every value is used directly
     exits removed              no return, break and continue
-    cleaned up                 what `jit.script(fn).graph` is
+    cleaned up                 the final graph, `jit.script(fn).graph`
 
-How the real one differs: it shows its steps only when it is asked to log them
-(`PYTORCH_JIT_LOG_LEVEL`).
+How the real one differs: the steps can be seen only in its log (`PYTORCH_JIT_LOG_LEVEL`).
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ from .resolution import closure_resolver
 
 
 class CompilationStep(NamedTuple):
-    """The name of a step and a copy of the graph as it stood then."""
+    """The name of a step, and a copy of the graph as it was after it."""
 
     name: str
     graph: Graph
 
 
 def compilation_steps(fn: Callable[..., Any]) -> list[CompilationStep]:
-    """Compile a Python function, or the function a scripted one was made from, and keep a copy of
-    the graph after each step.
+    """The graph after each step of compiling `fn`, a Python function or a scripted one, which is
+    compiled again.
 
-    Raises what `jit.script` raises.
+    Raises the errors of `jit.script`.
     """
     fn = getattr(fn, "python_function", None) or fn
     steps: list[CompilationStep] = []

@@ -1,16 +1,17 @@
-"""What an expression may be while it is compiled (`torch/csrc/jit/frontend/sugared_value.{h,cpp}`).
+"""Sugared values: the meaning of an expression while it is compiled
+(`torch/csrc/jit/frontend/sugared_value.{h,cpp}`).
 
 Only some expressions are values of the graph: tensors, numbers, lists. Others exist at compile time
 only: `torch` is a module, `torch.add` a function, `x.add` a function with its first argument,
-`range(n)` something to iterate over, `isinstance` a form of its own. They are all sugared values:
-things that know what it means to call them, to ask them for an attribute, to iterate over them, or
-to make a value of them. What they cannot do is a compile error.
+`range(n)` an iterable, `isinstance` a special form. All of them are sugared values: objects that
+know which nodes to emit when they are called, asked for an attribute, iterated over, or used as a
+value of the graph. Whatever a kind of sugared value cannot do is a compile error.
 
-`SimpleValue` is a value of the graph, `MethodValue` a method of an object in it; `python_values.py`
-has what comes from Python, `iterables.py` what loops take, `module_value.py` modules.
+`SimpleValue` is a value of the graph, `MethodValue` a method of an object in it. Objects from
+Python are in `python_values.py`, `range` and `zip` in `iterables.py`, modules in `module_value.py`.
 
-How the real one differs: futures, awaitables, enums and the forms of distributed training are more
-kinds of them.
+How the real one differs: it has more kinds, for futures, awaitables, enums and distributed
+training.
 """
 
 from __future__ import annotations
@@ -47,17 +48,20 @@ if TYPE_CHECKING:
 
 
 class SugaredValue:
-    """The base: it can do nothing. Each method raises a RuntimeError that says what it is (`kind`)
-    and what it cannot be.
+    """The base class, which can do nothing: each method raises a RuntimeError, with the `kind` of
+    the value and the operation that it does not support. Subclasses override what they can do.
+
+    `where` is the range in the source, for errors and nodes; `c` is the compiler.
     """
 
     kind_name = ""
 
     def kind(self) -> str:
+        """The name of this kind of value in error messages."""
         return self.kind_name
 
     def as_value(self, where: SourceRange, c: Compiler) -> Value:
-        """As a value of the graph."""
+        """This as a value of the graph."""
         raise error(where, f"{self.kind()} cannot be used as a value")
 
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
@@ -72,7 +76,9 @@ class SugaredValue:
     def as_tuple(
         self, where: SourceRange, c: Compiler, size: int | None = None
     ) -> list[SugaredValue]:
-        """Its parts, for unpacking into `size` names."""
+        """The elements of this. `size` is the number of names that they are unpacked into; None if
+        that is unknown.
+        """
         raise error(where, f"{self.kind()} cannot be used as a tuple")
 
     def call(
@@ -83,11 +89,11 @@ class SugaredValue:
         kwargs: Sequence[NamedValue],
         n_binders: int,
     ) -> SugaredValue:
-        """`n_binders` is the number of names the result is assigned to."""
+        """The result of calling this. `n_binders` is the number of names it is assigned to."""
         raise error(where, f"cannot call a {self.kind()}")
 
     def iter(self, where: SourceRange, c: Compiler) -> SugaredValue:
-        """What a `for` over it walks: that has `length` and `getitem`."""
+        """The iterable that a `for` loops over, which has `length` and `getitem`."""
         raise error(where, f"{self.kind()} cannot be used as an iterable")
 
     def length(self, where: SourceRange, c: Compiler) -> Value:
@@ -99,7 +105,9 @@ class SugaredValue:
         raise error(where, f"'{self.kind()}' object is not subscriptable")
 
     def static_length(self) -> int | None:
-        """The length if it is known while compiling: then a loop over it is unrolled."""
+        """The length, if it is known while compiling; then a loop over this is unrolled. Else
+        None.
+        """
         return None
 
 
@@ -116,8 +124,8 @@ class SimpleValue(SugaredValue):
         return self.value
 
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
-        """A property, a field of a named tuple, an attribute of a module, else the builtin function
-        of that name.
+        """A property of a tensor, a field of a named tuple, an attribute or method of an object,
+        else the operator of that name, with this value as its `self`.
         """
         t = self.value.type()
         is_tensor = isinstance(t, TensorType)
@@ -126,6 +134,7 @@ class SimpleValue(SugaredValue):
         if (is_tensor and name in TENSOR_PROPERTIES) or (
             isinstance(t, DeviceObjType) and name in ("type", "index")
         ):
+            # these exist as tensor operators; the other properties are known to the graph only
             namespace = "aten" if name in ("is_leaf", "real", "imag", "mT", "mH") else "prim"
             return SimpleValue(c.insert(f"{namespace}::{name}", [self.value], None))
         if isinstance(t, TupleType) and t.names and name in t.names:
@@ -158,6 +167,9 @@ class SimpleValue(SugaredValue):
         return t.findMethod(name) is not None or t.hasAttribute(name) or name in t.constants
 
     def set_attr(self, where: SourceRange, c: Compiler, name: str, value: Value) -> None:
+        """`self.x = v`. Raises RuntimeError for an attribute that the class does not have, and for
+        a value of another type.
+        """
         t = self.value.type()
         if not isinstance(t, ClassType):
             raise error(where, f"Tried to set an attribute: {name} on a non-class: {spell(t)}")
@@ -182,7 +194,7 @@ class SimpleValue(SugaredValue):
         if isinstance(t, TupleType):
             return [SimpleValue(v) for v in c.unpack_tuple(self.value)]
         if isinstance(t, ListType):
-            if size is None:
+            if size is None:  # the graph needs to know how many outputs the node has
                 raise error(
                     where, "cannot statically infer the expected size of a list in this context"
                 )
@@ -203,6 +215,9 @@ class SimpleValue(SugaredValue):
         return super().call(where, c, args, kwargs, n_binders)
 
     def iter(self, where: SourceRange, c: Compiler) -> SugaredValue:
+        """The value itself for a list, string or tensor; the keys of a dict; the elements of a
+        tuple, whose number is known.
+        """
         t = self.value.type()
         if isinstance(t, (ListType, StringType, TensorType)):
             return self
@@ -239,16 +254,14 @@ TENSOR_PROPERTIES = {
     "is_mps", "is_maia", "is_leaf", "is_nested", "requires_grad", "layout", "T", "H", "mT", "mH",
     "ndim", "name", "real", "imag", "itemsize", "nbytes",
 }  # fmt: skip
-CASTS = {
+CASTS = {  # method -> the IR's number of the dtype
     "byte": 0, "char": 1, "short": 2, "int": 3, "long": 4, "half": 5, "float": 6, "double": 7,
     "cfloat": 9, "cdouble": 10,
 }  # fmt: skip
 
 
 class SugaredTuple(SugaredValue):
-    """Several sugared values: the parts of a tuple, or what a tree of iterables gives for one
-    index.
-    """
+    """Several sugared values: the elements of a tuple, or of `zip(x, y)` at one index."""
 
     kind_name = "Tuple"
 
@@ -269,6 +282,7 @@ class SugaredTuple(SugaredValue):
     def getitem(
         self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None
     ) -> SugaredValue:
+        """The element at a constant index: the others may be of any other kind, even modules."""
         if not (isinstance(index.type(), IntType) and is_constant(index)):
             raise error(
                 where,
@@ -287,7 +301,9 @@ class SugaredTuple(SugaredValue):
 
 
 class BuiltinFunction(SugaredValue):
-    """An operator by its name, all overloads; with `self`, a method of that value."""
+    """An operator, with all its overloads, by its symbol (`aten::add`). With `self_value` it is a
+    method of that value.
+    """
 
     kind_name = "builtin"
 
@@ -306,10 +322,12 @@ class BuiltinFunction(SugaredValue):
 
     @staticmethod
     def accepts_self(symbol: str, t: Type) -> bool:
-        """Whether some overload has a `self` that a value of type `t` may be."""
+        """Whether an overload of the operator has an argument `self` that accepts a value of type
+        `t`.
+        """
         for operator in find_operators(symbol):
             i = operator.schema.argument_index("self")
-            variables: dict[str, Type] = {}
+            variables: dict[str, Type] = {}  # of a generic schema, bound by the match
             if (
                 i is None
                 or match_type_variables(operator.schema.arguments[i].type, t, variables) is not None
@@ -322,7 +340,7 @@ class BuiltinFunction(SugaredValue):
 
 
 class TensorCast(SugaredValue):
-    """`x.int`: the method that casts to a dtype."""
+    """`x.int`: a method that casts a tensor to a dtype. A call of it emits `aten::to`."""
 
     kind_name = "Tensor.to"
 
@@ -339,13 +357,14 @@ class TensorCast(SugaredValue):
     ) -> SugaredValue:
         assert not args and not kwargs
         code = c.constant(CASTS[self.name], where)
+        # aten::to(self, dtype, non_blocking=False, copy=False)
         given = [self.tensor, *(NamedValue(v, where) for v in (code, False, False))]
         return SimpleValue(c.call_builtin(where, "aten::to", given, []))
 
 
 class CastValue(BuiltinFunction):
-    """`int(x)`, `float(x)`, `bool(x)`, `str(x)`: nothing at all if x is of that type. A list is
-    true if not empty.
+    """`int(x)`, `float(x)`, `bool(x)`, `str(x)`. If x already has that type, nothing is emitted. A
+    list, string or dict is true if it is not empty.
     """
 
     def __init__(self, target: Type, symbol: str) -> None:
@@ -375,7 +394,7 @@ class CastValue(BuiltinFunction):
 
 
 class PrintValue(SugaredValue):
-    """`print`."""
+    """`print`: a call of it emits a `prim::Print` node without outputs."""
 
     kind_name = "print"
 
@@ -394,13 +413,13 @@ class PrintValue(SugaredValue):
 
 
 class NoneValue(SugaredValue):
-    """What `print` returns."""
+    """The result of `print`, which cannot be used as a value."""
 
     kind_name = "None"
 
 
 class SpecialForm(SugaredValue):
-    """A name whose call does not evaluate its arguments as calls do: `isinstance`, `range`
+    """A name whose calls do not simply evaluate their arguments: `isinstance`, `range`
     (`emit_special_forms.py`).
     """
 
@@ -412,8 +431,8 @@ class SpecialForm(SugaredValue):
 
 
 class MagicMethod(SugaredValue):
-    """A builtin that objects may define for themselves: `len(x)` calls `x.__len__()` if x is
-    one.
+    """A builtin that a class may define: `len(x)` calls `x.__len__()` if x is an object of a
+    compiled class, else `base`.
     """
 
     def __init__(self, name: str, base: SugaredValue) -> None:
@@ -442,10 +461,9 @@ class MagicMethod(SugaredValue):
 
 
 class ExceptionValue(SugaredValue):
-    """An exception class: what `raise` takes. Calling it gives an `ExceptionMessage`.
+    """An exception class, the operand of `raise`. A call of it returns an `ExceptionMessage`.
 
-    Of an exception that is known by name only, which is AssertionError, the name becomes a part of
-    the message.
+    If the class is known by name only, as for `assert`, the name becomes part of the message.
     """
 
     kind_name = "exception"
@@ -485,7 +503,7 @@ class ExceptionMessage(SugaredValue):
 
 
 class MethodValue(SugaredValue):
-    """A compiled method of an object."""
+    """A compiled method of an object. A call of it emits `prim::CallMethod`."""
 
     kind_name = "method"
 
@@ -511,7 +529,9 @@ class MethodValue(SugaredValue):
 def attribute_of_object(
     c: Compiler, owner: Value, t: ClassType, name: str, where: SourceRange | None = None
 ) -> SugaredValue | None:
-    """An attribute, constant or method of an object whose type says all there is."""
+    """A method, attribute or constant of an object, as its type has it; None if it has no such
+    member.
+    """
     method = t.findMethod(name)
     if method is not None:
         return MethodValue(owner, method)
@@ -523,8 +543,8 @@ def attribute_of_object(
 
 
 def constant_value(c: Compiler, value: object, where: SourceRange | None) -> Value:
-    """A constant of a module: a tuple is put together from constants, so that taking it apart
-    leaves nothing behind.
+    """A constant of a module. A tuple is constructed from constants, so that unpacking it needs no
+    node, and the tuple is removed again.
     """
     if isinstance(value, tuple):
         return c.tuple_construct([constant_value(c, each, where) for each in value])
@@ -532,20 +552,21 @@ def constant_value(c: Compiler, value: object, where: SourceRange | None) -> Val
 
 
 def get_attr(c: Compiler, owner: Value, t: ClassType, name: str) -> Value:
+    """The value of an attribute, read by a new `prim::GetAttr`. Attribute "0" is named `_0`."""
     node = c.add_node("prim::GetAttr", [owner]).s_("name", name)
     node.output().setDebugName(f"_{name}" if name.isdigit() else name)
     return node.output().setType(t.getAttribute(name))
 
 
 class BeingCompiled:
-    """Stands for a function or method while it is compiled."""
+    """Stands for a function or method while it is compiled: found by a recursive call."""
 
     def __init__(self, name: str, what: str = "function") -> None:
         self.name, self.what = name, what
 
 
 def ensure_compiled(function: ScriptFunction, where: SourceRange) -> None:
-    """Raises RuntimeError for a function that is being compiled: it is calling itself."""
+    """Raises RuntimeError for a function that is still being compiled: it calls itself."""
     if isinstance(function, BeingCompiled):
         raise error(
             where,

@@ -1,22 +1,22 @@
-"""The typed tree: what a function says, with every part's place in its source
+"""The tree of a function: one class for each kind of node, with its range in the source
 (`torch/csrc/jit/frontend/tree_views.h`).
 
-`build_tree.py` makes it from Python's `ast`, the compiler walks it. It is smaller than Python's own
-tree: a chain of comparisons is an `and` of `BinOp`s, an f-string is a call of `str.format`, `a not
-in b` is `not (a in b)`, and there is no node for what TorchScript refuses. Types are still
-expressions here; the compiler asks the resolver what they mean.
+`build_tree.py` builds it from Python's `ast`, and the compiler walks it. It is smaller than
+Python's own tree: a chain of comparisons is an `and` of `BinOp`s, an f-string is a call of
+`str.format`, `a not in b` is `not (a in b)`, and syntax that TorchScript does not support has no
+node. Annotations are still expressions here; the compiler finds their types.
 
-A node's first field is its `range`. It is widened on construction until it covers the node's
-children, so that an error about `a + b` underlines all of it although the range of a `BinOp` starts
-out as that of its left operand.
+A node's first field is its `range`. On construction it is widened to cover the node's children: the
+range of a `BinOp` starts as that of its left operand, and still an error about `a + b` underlines
+all of it.
 
-`str(tree)` has one line per node: the part's name in its parent, the kind of node and its text.
-`tree.sexpr()` is what `print(torch.jit.frontend.get_jit_def(fn, name))` prints for the same tree,
-on one line.
+`str(tree)` has one line per node: the name of the part it is in its parent, the kind of node, and
+its text. `tree.sexpr()` is the text that PyTorch prints for the same tree
+(`print(torch.jit.frontend.get_jit_def(fn, name))`), on one line.
 
 How the real one differs: one class `Compound` (kind, range, children) holds every node, and the
-names below are views on it, made on demand and checked by kind; a list or an option is a node too,
-where we have tuples and None. There is no outline.
+classes below are views of it, created on demand and checked by kind; a list or an option is a node,
+too, where this library has tuples and None. There is no outline.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from internals.core.source_range import SourceRange
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """The base of all nodes. Nodes are compared by identity: the same words in two places are two
-    nodes.
+    """The base of all nodes. Nodes are compared by identity: the same text in two places gives two
+    different nodes.
     """
 
     range: SourceRange
@@ -39,14 +39,15 @@ class Tree:
     def __post_init__(self) -> None:
         start, end = self.range.start, self.range.end
         for child in self.children():
+            # a child may be in another text: the types of a type comment are
             if child.range.source is self.range.source:
-                # the types of a type comment are in a text of their own
                 start, end = min(start, child.range.start), max(end, child.range.end)
         if (start, end) != (self.range.start, self.range.end):
+            # the class is frozen: it refuses an ordinary assignment
             object.__setattr__(self, "range", SourceRange(self.range.source, start, end))
 
     def parts(self) -> Iterator[tuple[str, Any]]:
-        """The names and values of the node's fields, all but `range`."""
+        """The names and values of the node's fields, except `range`."""
         for name in _part_names(type(self)):
             yield name, getattr(self, name)
 
@@ -75,6 +76,7 @@ class Tree:
 
 
 def _part_names(kind: type[Tree]) -> tuple[str, ...]:
+    """The names of the fields of a class of nodes, except `range`. Cached, as `fields` is slow."""
     if kind not in _PART_NAMES:
         _PART_NAMES[kind] = tuple(each.name for each in fields(kind) if each.name != "range")
     return _PART_NAMES[kind]
@@ -85,17 +87,17 @@ _PART_NAMES: dict[type[Tree], tuple[str, ...]] = {}
 
 @dataclass(frozen=True, eq=False)
 class Ident(Tree):
-    """A name together with its place."""
+    """A name with its range."""
 
     name: str
 
 
 class Expr(Tree):
-    """What has a value."""
+    """The base of all expressions: nodes that have a value."""
 
 
 class Stmt(Tree):
-    """What is done."""
+    """The base of all statements."""
 
 
 # Definitions
@@ -103,8 +105,8 @@ class Stmt(Tree):
 
 @dataclass(frozen=True, eq=False)
 class Param(Tree):
-    """`name: type`. Defaults come from the function object, so from Python `default` is always
-    None.
+    """`name: type`. A tree built from Python has None for `default`: the values are taken from the
+    function object.
     """
 
     name: Ident
@@ -115,7 +117,7 @@ class Param(Tree):
 
 @dataclass(frozen=True, eq=False)
 class Decl(Tree):
-    """A signature."""
+    """A signature: `(params) -> return_type`."""
 
     params: tuple[Param, ...]
     return_type: Expr | None = None
@@ -132,7 +134,7 @@ class Def(Stmt):
 
 @dataclass(frozen=True, eq=False)
 class Property(Tree):
-    """A property of a class: its getter and, when it has one, its setter."""
+    """A property of a class: its getter, and its setter or None."""
 
     name: Ident
     getter: Def
@@ -154,7 +156,7 @@ class ClassDef(Tree):
 
 @dataclass(frozen=True, eq=False)
 class If(Stmt):
-    """`elif` is an `If` that is alone in `false_branch`."""
+    """`if cond: true_branch else: false_branch`. An `elif` is an `If` alone in `false_branch`."""
 
     cond: Expr
     true_branch: tuple[Stmt, ...]
@@ -163,7 +165,7 @@ class If(Stmt):
 
 @dataclass(frozen=True, eq=False)
 class For(Stmt):
-    """`for targets in itrs: body`; both tuples have one element when they come from Python."""
+    """`for targets in itrs: body`. Built from Python, both tuples have one element."""
 
     targets: tuple[Expr, ...]
     itrs: tuple[Expr, ...]
@@ -172,6 +174,8 @@ class For(Stmt):
 
 @dataclass(frozen=True, eq=False)
 class While(Stmt):
+    """`while cond: body`."""
+
     cond: Expr
     body: tuple[Stmt, ...]
 
@@ -186,6 +190,8 @@ class WithItem(Tree):
 
 @dataclass(frozen=True, eq=False)
 class With(Stmt):
+    """`with targets: body`."""
+
     targets: tuple[WithItem, ...]
     body: tuple[Stmt, ...]
 
@@ -193,7 +199,7 @@ class With(Stmt):
 @dataclass(frozen=True, eq=False)
 class Assign(Stmt):
     """`lhs_list[0] = lhs_list[1] = ... = rhs`, or `lhs: type = rhs`. In the body of a class `rhs`
-    may be missing.
+    may be None.
     """
 
     lhs_list: tuple[Expr, ...]
@@ -223,22 +229,30 @@ class Return(Stmt):
 
 @dataclass(frozen=True, eq=False)
 class ExprStmt(Stmt):
+    """An expression as a statement, such as a call whose result is not used."""
+
     expr: Expr
 
 
 @dataclass(frozen=True, eq=False)
 class Raise(Stmt):
+    """`raise expr`."""
+
     expr: Expr
 
 
 @dataclass(frozen=True, eq=False)
 class Assert(Stmt):
+    """`assert test, msg`."""
+
     test: Expr
     msg: Expr | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Delete(Stmt):
+    """`del targets[0], targets[1], ...`."""
+
     targets: tuple[Expr, ...]
 
 
@@ -259,13 +273,15 @@ class Continue(Stmt):
 
 @dataclass(frozen=True, eq=False)
 class Var(Expr):
+    """A name as an expression."""
+
     name: Ident
 
 
 @dataclass(frozen=True, eq=False)
 class Const(Expr):
-    """A number, as text: it is a float when it has `.`, `e`, `inf` or `nan` in it, complex when it
-    ends in `j`.
+    """A number, as text: complex if it ends in `j`, an int if it consists of digits (and a sign),
+    else a float (`1.5`, `1e3`, `inf`, `nan`).
     """
 
     text: str
@@ -280,6 +296,7 @@ class Const(Expr):
 
     @property
     def value(self) -> int | float | complex:
+        """The number that the text stands for."""
         return (
             complex(self.text)
             if self.is_complex
@@ -291,6 +308,8 @@ class Const(Expr):
 
 @dataclass(frozen=True, eq=False)
 class StringLiteral(Expr):
+    """A string; `text` is its value, without quotes and escapes."""
+
     text: str
 
 
@@ -307,13 +326,13 @@ class NoneLiteral(Expr):
 
 
 class Dots(Expr):
-    """`...`"""
+    """An ellipsis, `...`."""
 
 
 @dataclass(frozen=True, eq=False)
 class BinOp(Expr):
-    """`kind` is the operator as Python spells it, comparisons, `and`, `or`, `in`, `is` and `is not`
-    among them.
+    """`lhs kind rhs`. `kind` is the operator as Python spells it: arithmetic, a comparison, `and`,
+    `or`, `in`, `is` or `is not`.
     """
 
     kind: str
@@ -323,7 +342,7 @@ class BinOp(Expr):
 
 @dataclass(frozen=True, eq=False)
 class UnaryOp(Expr):
-    """`not`, `-` and `~`."""
+    """`kind operand`, for `not`, `-` and `~`."""
 
     kind: str
     operand: Expr
@@ -355,7 +374,7 @@ class Attribute(Tree):
 
 @dataclass(frozen=True, eq=False)
 class Apply(Expr):
-    """A call."""
+    """A call: `callee(*inputs, **attributes)`."""
 
     callee: Expr
     inputs: tuple[Expr, ...]
@@ -372,7 +391,7 @@ class Select(Expr):
 
 @dataclass(frozen=True, eq=False)
 class SliceExpr(Expr):
-    """`start:end:step`, inside a `Subscript`. Its range is that of what is subscripted."""
+    """`start:end:step`, inside a `Subscript`. Its range covers the value that is subscripted."""
 
     start: Expr | None = None
     end: Expr | None = None
@@ -389,23 +408,29 @@ class Subscript(Expr):
 
 @dataclass(frozen=True, eq=False)
 class ListLiteral(Expr):
+    """`[a, b, ...]`."""
+
     inputs: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class TupleLiteral(Expr):
+    """`(a, b, ...)`."""
+
     inputs: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class DictLiteral(Expr):
+    """`{key: value, ...}`; the i-th key belongs to the i-th value."""
+
     key_inputs: tuple[Expr, ...]
     value_inputs: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class ListComp(Expr):
-    """`[elt for target in iter]`, and a generator expression, which TorchScript makes a list of."""
+    """`[elt for target in iter]`; also a generator expression, which becomes a list."""
 
     elt: Expr
     target: Expr
@@ -422,9 +447,10 @@ class DictComp(Expr):
     iter: Expr
 
 
-# Two ways to write a tree down.
+# Two ways to print a tree: the outline of `str`, and PyTorch's `sexpr`.
 
-# Kinds whose text is not the class's name in lower case, as `kindToString` gives them (lexer.h).
+# PyTorch's names of kinds, where they are not the class's name in lower case (`kindToString` of
+# lexer.h).
 KINDS: dict[type[Tree], str] = {
     ExprStmt: "expression statement",
     AugAssign: "aug_assign",
@@ -447,8 +473,8 @@ OPERATORS = {"**": "pow operator", "//": "floordiv", "==": "eq", "!=": "ne", "<=
 
 
 def _outline(node: Tree, indent: str = "", part: str = "") -> str:
-    """One line per node, children indented under their parent, each with the name of the part it
-    plays.
+    """One line per node, with children indented under their parent: the name of the part, the class
+    of the node, and its texts.
     """
     texts = [_atom(name, value) for name, value in node.parts() if _is_atom(value)]
     head = f"{indent}{part}{type(node).__name__}"
@@ -463,10 +489,12 @@ def _outline(node: Tree, indent: str = "", part: str = "") -> str:
 
 
 def _is_atom(value: object) -> bool:
+    """Whether a field is printed on the line of its node."""
     return isinstance(value, str | bool | Ident)
 
 
 def _atom(name: str, value: Any) -> str:
+    """The text of such a field: a bool is its name if True, else nothing; literals have quotes."""
     if isinstance(value, Ident):
         return value.name
     if isinstance(value, bool):
@@ -475,6 +503,7 @@ def _atom(name: str, value: Any) -> str:
 
 
 def _words(node: Tree) -> str:
+    """A node as an S-expression: `(kind part part ...)`."""
     if isinstance(node, Ident):
         return f"(ident {node.name})"
     if isinstance(node, UnaryOp):
@@ -489,6 +518,7 @@ def _words(node: Tree) -> str:
 
 
 def _part(kind: type[Tree], name: str, value: Any) -> str:
+    """One field of a node of this kind as an S-expression."""
     if isinstance(value, tuple):
         return f"({' '.join(['list', *map(_words, value)])})"
     if isinstance(value, bool):
@@ -500,7 +530,7 @@ def _part(kind: type[Tree], name: str, value: Any) -> str:
     return _words(value)
 
 
-# The parts that PyTorch wraps in an option, because they may be missing.
+# The fields that PyTorch wraps in an option, because they may be missing.
 OPTIONS: dict[type[Tree], tuple[str, ...]] = {
     Param: ("type", "default"),
     Decl: ("return_type",),

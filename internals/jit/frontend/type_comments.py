@@ -1,4 +1,4 @@
-"""Types in comments, the way before Python had annotations (`get_type_line` of
+"""Type comments, which were used before Python had annotations (`get_type_line` of
 `torch/jit/annotations.py`).
 
     def f(x, n):
@@ -11,12 +11,11 @@ or, one for each parameter:
           ):
         # type: (...) -> Tuple[Tensor, int]
 
-`find` gives the comment as one line, `parse` makes a `Decl` of it whose parameters have types and
-no names, and `merge` gives a function these types. They win over annotations. `# type: ignore` is
-none.
+`find` returns the comment as one line, `parse` turns it into a `Decl` whose parameters have types
+but no names, and `merge` puts these types into the declaration of a function. They take precedence
+over annotations. `# type: ignore` is not a type comment.
 
-How the real one differs: its C++ lexer reads the comment, and so knows other words for what is
-wrong with it.
+How the real one differs: its C++ lexer reads the comment, so its errors have other words.
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ from .source import SourceContext, parse_expression
 
 PREFIX = "# type:"
 IGNORED = re.compile(r"# type: ignore(\[[a-zA-Z-]+\])?$")
+# `#type:` or `# type :`, but not a form of `# type: ignore`
 MISSPELT = re.compile(r"#[\t ]*type[\t ]*(?!: ignore(\[.*\])?$):")
 PEP_484 = (
     "https://www.python.org/dev/peps/pep-0484/#suggested-syntax-for-python-2-7-and-straddling-code"
@@ -60,6 +60,7 @@ def find(text: str) -> str | None:
                     f"See PEP 484 ({PEP_484})\nfor examples"
                 )
         return None
+    # several comments: one for each parameter, then the return type, where `...` is filled in
     types: list[str] = []
     for _, line in comments:
         if "# type: (...) -> " in line:
@@ -72,7 +73,9 @@ def find(text: str) -> str | None:
 
 
 def parse(comment: str) -> tree.Decl:
-    """The types of `# type: (A, B) -> C`. Raises RuntimeError if it is not of that form."""
+    """The declaration that `# type: (A, B) -> C` stands for; the `-> C` may be omitted. Raises
+    RuntimeError if the comment does not have that form.
+    """
     start = len(comment) - len(comment.lstrip())
     if not comment.startswith(PREFIX, start):
         raise _unexpected(comment, start, "type comment")
@@ -93,8 +96,8 @@ def parse(comment: str) -> tree.Decl:
 
 
 def merge(decl: tree.Decl, comment: tree.Decl, is_method: bool) -> tree.Decl:
-    """`decl` with the types of the comment, which leaves out `self`. Raises RuntimeError if their
-    numbers differ.
+    """`decl` with the types of the comment, which omits `self`. Raises RuntimeError if it has more
+    or fewer types than there are parameters.
     """
     own = decl.params[:1] if is_method else ()
     typed = decl.params[len(own) :]
@@ -112,10 +115,14 @@ def merge(decl: tree.Decl, comment: tree.Decl, is_method: bool) -> tree.Decl:
 
 
 def _expressions(comment: str, start: int, end: int) -> tuple[tree.Expr, ...]:
-    """The types between `start` and `end`, separated by commas."""
+    """The types between `start` and `end`, separated by commas.
+
+    Python parses them as the arguments of a call. The columns of that call, in which `f(` precedes
+    the types, become those of the comment by the `indent` of the context.
+    """
     text = comment[start:end]
     try:
-        call = parse_expression(f"f({text}\n)")
+        call = parse_expression(f"f({text}\n)")  # the `\n` ends a comment at the end of the text
     except SyntaxError:
         raise _unexpected(comment, _skip_space(comment, start), "types") from None
     assert isinstance(call, ast.Call)
@@ -124,6 +131,9 @@ def _expressions(comment: str, start: int, end: int) -> tuple[tree.Expr, ...]:
 
 
 def _closing(comment: str, opening: int) -> int:
+    """The offset of the bracket that closes the one at `opening`. Raises RuntimeError without
+    one.
+    """
     depth = 0
     for at in range(opening, len(comment)):
         depth += (comment[at] in "([") - (comment[at] in ")]")
@@ -135,13 +145,15 @@ def _closing(comment: str, opening: int) -> int:
 
 
 def _skip_space(comment: str, start: int) -> int:
+    """The offset of the first character from `start` on that is not a space."""
     while start < len(comment) and comment[start].isspace():
         start += 1
     return start
 
 
 def _unexpected(comment: str, at: int, wanted: str) -> RuntimeError:
-    word = re.match(r"->|\w+|\S|$", comment[at:])
+    """The error for the token at offset `at`, in the words of PyTorch's parser."""
+    word = re.match(r"->|\w+|\S|$", comment[at:])  # the token: arrow, word, character or end
     found = word.group() if word is not None else ""
     where = SourceContext(comment, None, 1).raw_range(at, at + max(len(found), 1))
     kind = {"->": "arrow", "": "EOF"}.get(found, found)

@@ -5,10 +5,8 @@
     prim::Exit(%b)                       block0(): <body>
                                          block1(): prim::Exit(%b)
 
-A `return` inside `with` must still run the exit: while returns are removed the body is a block of
-its own.
-
-How the real one differs: it does not.
+A `return` inside `with` must still run the exit. So while returns are removed, which moves the
+nodes after a `return` under a condition, the body is a block of its own, and the exit is not in it.
 """
 
 from __future__ import annotations
@@ -17,7 +15,8 @@ from internals.jit.ir import Graph, Node, all_nodes
 
 
 def enter_exit_to_with_blocks(graph: Graph) -> None:
-    open_ones: list[Node] = []
+    """From left to right in the picture above, for all blocks of the graph."""
+    open_ones: list[Node] = []  # a stack, because `with` statements are nested
     pairs: list[tuple[Node, Node]] = []
     for node in list(all_nodes(graph.block())):
         if node.kind() == "prim::Enter":
@@ -36,6 +35,7 @@ def enter_exit_to_with_blocks(graph: Graph) -> None:
 
 
 def with_blocks_to_enter_exit(graph: Graph) -> None:
+    """From right to left in the picture above."""
     for block in [node for node in all_nodes(graph.block()) if node.kind() == "prim::With"]:
         for part in block.blocks():
             for node in list(part.nodes()):

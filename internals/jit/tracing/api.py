@@ -1,17 +1,19 @@
-"""`trace` and `trace_module` (`torch/jit/_trace.py`).
+"""`trace` and `trace_module`: recording a run of a function or module as a graph
+(`torch/jit/_trace.py`).
 
     def f(x, y):
         return 2 * x + y
 
     traced = jit.trace(f, (rand(3), rand(3)))
-    traced.graph                # what f did
-    traced(a, b)                # does it again, with other tensors
+    traced.graph                # the operators that f called
+    traced(a, b)                # calls them again, with other tensors
 
-A function becomes a `ScriptFunction`, a module a `TopLevelTracedModule`. Either is checked at once:
-it is traced a second time, and run beside the original (`check.py`).
+A function becomes a `ScriptFunction`, a module a `TopLevelTracedModule`. The trace is then checked:
+it is recorded a second time, and its outputs are compared with those of the original (`check.py`).
 
 How the real one differs: it warns that tracing is deprecated in favour of `torch.compile` and
-`torch.export`, which are not here; and `trace` there has arguments for where compiled code is kept.
+`torch.export`, which do not exist here; and its `trace` has arguments for where compiled code is
+kept.
 """
 
 from __future__ import annotations
@@ -50,17 +52,17 @@ def trace(
     *,
     example_kwarg_inputs: dict[str, Any] | None = None,
 ) -> Any:
-    """Run a function or module on example inputs and return what it did, as a `ScriptFunction` or
-    `TopLevelTracedModule`.
+    """Run a function or module on example inputs, and return the operators it called, as a
+    `ScriptFunction` or `TopLevelTracedModule`.
 
     `example_inputs` is a tensor or a tuple of arguments: tensors, and (nested) tuples, lists and
     dicts of them; `example_kwarg_inputs` takes them by name instead. With `check_trace` the trace
     is checked on `check_inputs`, a list of arguments, or on the example inputs again; outputs may
     differ by a relative `check_tolerance`. `strict=False` allows lists and dicts as outputs.
 
-    Branches and loops are not recorded, only what was done in this run. Raises RuntimeError for
-    inputs and outputs that cannot be traced, TracingCheckError when a second trace differs. With
-    the environment variable PYTORCH_JIT=0 it returns `func`.
+    Branches and loops are not recorded, only the operators of this run. Raises RuntimeError for
+    inputs and outputs that cannot be traced, and TracingCheckError if a second trace differs. With
+    the environment variable PYTORCH_JIT=0, it returns `func` itself.
     """
     if not _script.enabled:
         return func
@@ -74,6 +76,7 @@ def trace(
         return func
     options = {"check_trace": check_trace, "check_tolerance": check_tolerance, "strict": strict}
     owner = getattr(func, "__self__", None)
+    # a module or its bound `forward`
     if isinstance(func, Module) or (isinstance(owner, Module) and func.__name__ == "forward"):
         module = func if isinstance(func, Module) else owner
         by_name = isinstance(example_kwarg_inputs, dict)
@@ -99,6 +102,7 @@ def trace(
     )
     traced = trace_function(func, inputs, strict, _force_outplace)
     if check_trace:
+        # a function of the inputs: the second trace is recorded once for each set of check inputs
         again = functools.partial(
             trace_function, func, strict=strict, force_outplace=_force_outplace
         )
@@ -113,7 +117,7 @@ def trace_function(
     """Trace a function, without a check. `inputs` is a tuple of arguments, or a dict of them."""
     names = argument_names(func)
     by_name = isinstance(inputs, dict)
-    if by_name:
+    if by_name:  # in the order of the parameters, unless some are not parameters (`**kwargs`)
         inputs = (
             {n: inputs[n] for n in names if n in inputs} if set(inputs) <= set(names) else inputs
         )
@@ -145,7 +149,8 @@ def trace_module(
     """Trace several methods of a module, `{"forward": example_inputs, "other": ...}`, into one
     `TopLevelTracedModule`.
 
-    Raises AttributeError when `mod` is no module or `inputs` no dict; otherwise as `trace` does.
+    Raises AttributeError if `mod` is not a module or `inputs` not a dict; otherwise as `trace`
+    does.
     """
     if not _script.enabled:
         return mod
@@ -156,7 +161,7 @@ def trace_module(
         raise AttributeError("expected a dictionary of (method_name, input) pairs")
     traced = traced_module(mod, _module_class or TopLevelTracedModule)
     for name, given in inputs.items():
-        # what `save` writes as `traced_inputs.pkl`
+        # kept for `save`, which writes them as `traced_inputs.pkl`
         kept = traced.__dict__.setdefault("_traced_inputs", {})
         kept[name] = list(given.values() if example_inputs_is_kwarg else make_tuple(given))
         method = trace_method(
@@ -183,7 +188,9 @@ def trace_method(
     force_outplace: bool,
     by_name: bool,
 ) -> Any:
-    """Trace one method of `mod` and add it to `traced`; returns it, bound."""
+    """Trace one method of `mod` and add it to `traced`; returns the bound method. Raises NameError,
+    with `by_name`, for an input that is not a parameter.
+    """
     function = mod if name == "forward" else getattr(mod, name)
     names = argument_names(getattr(mod, name))
     if by_name:
@@ -223,7 +230,9 @@ def _trace_again(
     by_name: bool,
     inputs: Any,
 ) -> Any:
-    """The method `name` of a second trace of the whole module, on `inputs`."""
+    """The method `name` of a second trace of the whole module, for the check; that method is traced
+    on `inputs`, the others on copies of theirs.
+    """
     traced = traced_module(mod)
     for method, given in all_inputs.items():
         trace_method(
@@ -239,8 +248,8 @@ def _trace_again(
 
 
 def _scopes(parent: Module, prefix: str) -> Iterator[tuple[Any, str]]:
-    """Every submodule and its scope: `__module.seq.0`. One that is there twice comes twice; the
-    last of its places counts.
+    """Every submodule below `parent` with its scope, such as `__module.seq.0`. A module that is
+    registered in several modules comes several times; as a dict, the last one counts.
     """
     for name, child in parent.named_children():
         yield child, f"{prefix}.{name}"
@@ -248,7 +257,9 @@ def _scopes(parent: Module, prefix: str) -> Iterator[tuple[Any, str]]:
 
 
 def argument_names(function: Callable[..., Any]) -> list[str]:
-    """The names of the ordinary arguments."""
+    """The names of the parameters that may be given by position or keyword; [] for a function
+    without a signature.
+    """
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -257,7 +268,7 @@ def argument_names(function: Callable[..., Any]) -> list[str]:
 
 
 def make_tuple(inputs: Any) -> tuple[Any, ...]:
-    """Arguments as a tuple; a single tensor or dict is one argument."""
+    """Arguments as a tuple. A tensor or a dict is a single argument."""
     return (inputs,) if isinstance(inputs, (TensorImpl, dict)) else tuple(inputs)
 
 
@@ -269,6 +280,7 @@ def _as_check_arguments(given: Any) -> Any:
 
 
 def warn_if_optimize(optimize: Any) -> None:
+    """Warn, at the line that calls `trace`, that `optimize` has no effect."""
     if optimize is not None:
         warnings.warn(
             "`optimize` is deprecated and has no effect. Use `with "
@@ -279,8 +291,8 @@ def warn_if_optimize(optimize: Any) -> None:
 
 
 def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: inside a trace, compile `fn` and record a call of it; otherwise run it as it
-    is.
+    """A decorator: inside a trace, compile `fn` and record a call of it, so that its branches and
+    loops are kept; otherwise run it as it is.
     """
 
     @functools.wraps(fn)

@@ -1,4 +1,4 @@
-"""Is the trace true? It is made a second time, and run beside the function (`_check_trace` in
+"""Checking a trace: it is recorded a second time, and compared with the function (`_check_trace` in
 `torch/jit/_trace.py`).
 
     traced(inputs)  =  function(inputs)            else a warning: "Output nr 1. of the traced
@@ -6,12 +6,11 @@
     traced(inputs)  =  second trace(inputs)        else a warning
     graph           =  graph of the second trace   else TracingCheckError, with the difference
 
-A function with a branch, checked on inputs that take the other way, is found out. One with dropout
-is found out, too, though its trace is right: the two runs throw different coins. The warning then
-lists the nodes that do.
+The check fails for a function with a branch, if it is checked on inputs that take the other branch.
+It also fails for a function with dropout, though its trace is right, because each run draws new
+random numbers; the warning then lists the nodes that do so.
 
-How the real one differs: outputs that are quantized, nested or on other devices are converted
-first.
+How the real one differs: it first converts outputs that are quantized, nested or on other devices.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class TracingCheckError(Exception):
-    """The second trace of a function differs from the first. `message` tells how."""
+    """The second trace of a function differs from the first one; `message` shows the difference."""
 
     def __init__(
         self,
@@ -75,7 +74,7 @@ def check_trace(
     """Compare `traced` with `function` and with `trace_again(inputs)`. `inputs` is a tuple, or a
     dict of keyword arguments.
 
-    Gives a TracerWarning for outputs that differ, raises TracingCheckError for graphs that do.
+    Warns (TracerWarning) about outputs that differ, and raises TracingCheckError if the graphs do.
     """
     with no_grad():
         check = _Check(traced, trace_again(clone_inputs(inputs)), tolerance)
@@ -91,7 +90,7 @@ def check_trace(
 
 
 class _Check:
-    """`traced` and the trace made `again`."""
+    """One check of `traced` against `again`, the second trace. `tolerance` is relative."""
 
     def __init__(
         self,
@@ -103,7 +102,9 @@ class _Check:
         self.warned = False
 
     def run(self, function: Any, inputs: Sequence[Tensor], what: str) -> list[Any]:
-        """The tensors among the outputs of `function`."""
+        """The tensors among the outputs of `function`, which `what` names in errors. Raises
+        TracingCheckError if it raises anything.
+        """
         try:
             given = clone_inputs(inputs)
             result = function(**given) if isinstance(given, dict) else function(*given)
@@ -117,6 +118,9 @@ class _Check:
         return [r for r in results if isinstance(r, TensorImpl)]
 
     def compare(self, original: list[Any], reference: list[Any], what: str) -> bool:
+        """Whether the outputs are close, pair by pair. Warns about each pair that is not. They are
+        converted to double precision first, so their dtypes may differ.
+        """
         all_ok = True
         for i, (a, b) in enumerate(zip(original, reference)):
             try:
@@ -133,6 +137,7 @@ class _Check:
         return all_ok
 
     def warn_if_nondeterministic(self) -> None:
+        """Warn, once, about the nodes of the trace that draw random numbers."""
         if self.warned:
             return
         self.warned = True
@@ -150,18 +155,22 @@ class _Check:
 
     @staticmethod
     def warn(message: str) -> None:
-        """A warning that points at who called `trace`, five functions up."""
+        """Give a warning that points at the line which called `trace`: `stacklevel` counts the
+        functions between.
+        """
         warnings.warn(message, TracerWarning, stacklevel=5)
 
     def graph_differences(self) -> tuple[str | None, str | None]:
-        """How the graphs differ, and the first constant tensor that does."""
+        """The difference of the graphs, and that of the first constant tensor that differs; None
+        for each where there is none.
+        """
         first, second = canonical(self.traced.graph), canonical(self.again.graph)
         return _graph_difference(first, second), _constant_difference(first, second)
 
 
 def canonical(graph: Graph) -> Graph:
-    """A copy with values numbered in order, calls inlined, and nothing known of tensors but that
-    they are.
+    """A copy of a graph to compare: values are numbered in order, calls are inlined, and the types
+    of tensors have no shapes.
     """
     copy = canonicalized(graph)
     inline(copy)
@@ -170,10 +179,14 @@ def canonical(graph: Graph) -> Graph:
 
 
 def _text(thing: Any) -> str:
+    """The text of a graph, without the part of class names that makes them unique."""
     return re.sub(r"___torch_mangle_[0-9]+\.", "", str(thing))
 
 
 def _graph_difference(first: Graph, second: Graph) -> str | None:
+    """The lines in which two graphs differ, and the first node that does, with its place in the
+    source; None if they are equal.
+    """
     a, b = _text(first), _text(second)
     if a == b:
         return None
@@ -192,8 +205,11 @@ def _graph_difference(first: Graph, second: Graph) -> str | None:
 
 
 def _constant_difference(first: Graph, second: Graph) -> str | None:
+    """The first tensor constant whose values differ in the two graphs; None if there is none. The
+    text of a graph does not show these values.
+    """
     for n, m in zip(first.nodes(), second.nodes()):
-        if n.kind() != m.kind():
+        if n.kind() != m.kind():  # from here on, the graphs cannot be compared node by node
             return None
         if n.kind() != "prim::Constant" or not (
             n.hasAttribute("value") and m.hasAttribute("value")
@@ -230,7 +246,9 @@ def indent(text: str) -> str:
 
 
 def clone_inputs(inputs: Any) -> Any:
-    """Copies of all tensors in (nested) arguments; they require grad where the originals do."""
+    """Arguments with all tensors in them copied, also nested ones. A copy requires grad if its
+    original does.
+    """
     if isinstance(inputs, TensorImpl):
         return inputs.detach().clone().requires_grad_(inputs.requires_grad)  # type: ignore[attr-defined]
     if isinstance(inputs, dict):

@@ -1,7 +1,8 @@
-"""Are two tensors close, and if not, where and by how much (`torch/testing/_comparison.py`).
+"""Comparing two tensors: whether they are close, and if not, where and by how much they differ
+(`torch/testing/_comparison.py`).
 
-How the real one differs: `torch.testing.assert_close` also takes numbers, sequences and mappings;
-here the checker of traces only needs tensors.
+How the real one differs: `torch.testing.assert_close` also takes numbers, sequences and mappings,
+which the check of traces does not need.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.core.tensor_impl import Array
 
-# dtype: relative, absolute
+# dtype: (relative, absolute) tolerance
 TOLERANCES = {
     dt.float16: (1e-3, 1e-5), dt.float32: (1.3e-6, 1e-5), dt.float64: (1e-7, 1e-7),
     dt.complex64: (1.3e-6, 1e-5), dt.complex128: (1e-7, 1e-7),
@@ -26,11 +27,11 @@ TOLERANCES = {
 
 
 def default_tolerances(*tensors: Any) -> tuple[float, float]:
-    """The largest relative and absolute tolerance that the dtypes of the tensors have; 0 for
-    integers and bools.
+    """The relative and the absolute tolerance for these tensors, the largest of their dtypes;
+    integers and bools have 0.
     """
-    pairs = [TOLERANCES.get(t.dtype, (0.0, 0.0)) for t in tensors]
-    return max(p[0] for p in pairs), max(p[1] for p in pairs)
+    tolerances = [TOLERANCES.get(t.dtype, (0.0, 0.0)) for t in tensors]
+    return max(p[0] for p in tolerances), max(p[1] for p in tolerances)
 
 
 def assert_close(
@@ -54,6 +55,7 @@ def assert_close(
 
 
 def _scalars(actual: Tensor, expected: Tensor, matches: Tensor, rtol: float, atol: float) -> str:
+    """The error message for two tensors without dimensions."""
     a, b = actual.item(), expected.item()
     absolute = abs(a - b)
     relative = float("inf") if b == 0 else absolute / abs(b)
@@ -65,6 +67,9 @@ def _scalars(actual: Tensor, expected: Tensor, matches: Tensor, rtol: float, ato
 
 
 def _tensors(actual: Any, expected: Any, matches: Any, rtol: float, atol: float) -> str:
+    """The error message for two tensors, with the greatest differences among the elements that do
+    not match.
+    """
     n = matches.numel()
     wrong = n - int(matches.sum())
     if actual.dtype.category < FLOATING:

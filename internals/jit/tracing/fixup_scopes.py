@@ -1,10 +1,10 @@
-"""From one long recording to a tree of methods
+"""From one long recording to one method for each submodule
 (`torch/csrc/jit/passes/fixup_trace_scope_blocks.cpp`).
 
-While a module is traced, each call of a submodule opens a block,
-`prim::TracedModuleForward[scope="__module.fc"]`, and parameters are
-`prim::TracedAttr[scope="__module.fc.weight"]` at the top. In four steps the blocks become methods
-`forward` of the submodules:
+While a module is traced, each call of a submodule is recorded in the block of a node
+`prim::TracedModuleForward[scope="__module.fc"]`, and parameters are nodes
+`prim::TracedAttr[scope="__module.fc.weight"]` at the top of the graph. In four steps, the blocks
+become the methods `forward` of the submodules:
 
 | step           | before                                 | after                                  |
 |----------------|----------------------------------------|----------------------------------------|
@@ -18,9 +18,10 @@ While a module is traced, each call of a submodule opens a block,
 |                |                                        | %x)`; the second call of `fc` is of    |
 |                |                                        | `forward1`                             |
 
-A traced function that calls modules has nobody to own such methods: its blocks are inlined.
+A traced function that calls modules has no module that could own such methods, so its blocks are
+inlined.
 
-How the real one differs: it also turns forked blocks into real forks.
+How the real one differs: it also turns blocks of forks into real forks.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ FORWARD = "prim::TracedModuleForward"
 
 
 def fixup_scopes(graph: Graph, module: ScriptModule | None = None) -> None:
-    """Turn the blocks of submodules into methods of `module`'s submodules; without a module, inline
-    them.
+    """Turn the blocks of submodules into methods of `module`'s submodules, in place; without a
+    module, inline the blocks.
     """
     if module is not None:
         attributes_to_getattrs(graph)
@@ -60,29 +61,35 @@ def fixup_scopes(graph: Graph, module: ScriptModule | None = None) -> None:
 
 
 def _clean_up(graph: Graph) -> None:
+    """Remove the tuples that are unpacked right away, and dead nodes."""
     lower_simple_tuples(graph)
     dce(graph)
 
 
 class _Dominance:
-    """What is used outside of the block it was made in becomes an output of the block."""
+    """Makes each value that is used outside of its block an output of the block: after that, each
+    use is in the block of the value's node, or in a block inside it.
+    """
 
     def __init__(self) -> None:
-        self.lifted: dict[Value, Value] = {}
+        self.lifted: dict[Value, Value] = {}  # value -> the output of the node around its block
 
     def run(self, block: Block) -> None:
+        """Correct all nodes of `block`, in order, and then its outputs."""
         for n in (*block.nodes(), block.return_node()):
             self.node(n, block)
 
     def node(self, node: Node, block: Block) -> None:
+        """Correct the inputs of one node of `block`, and the nodes in its own block."""
         for i, used in enumerate(node.inputs()):
             v = used
-            while v in self.lifted:
+            while v in self.lifted:  # an earlier use has lifted it already
                 v = self.lifted[v]
             if v.node().owningBlock() is not block:
                 common = _blocks_around(block)
                 at = v.node().owningBlock()
                 before = v
+                # out of one block after another, until the block contains the use
                 while not any(at is b for b in common):
                     at.registerOutput(v)
                     owner = at.owningNode()
@@ -98,6 +105,7 @@ class _Dominance:
 
 
 def _blocks_around(block: Block) -> list[Block]:
+    """`block` and the blocks that contain it, innermost first."""
     blocks = [block]
     while (owner := blocks[-1].owningNode()) is not None:
         blocks.append(owner.owningBlock())
@@ -105,8 +113,8 @@ def _blocks_around(block: Block) -> list[Block]:
 
 
 def _one_result_each(block: Block) -> None:
-    """A method returns one value: several outputs become a tuple that the caller unpacks, none
-    becomes None.
+    """Give each block exactly one output, because a method returns one value: several become a
+    tuple, which the caller unpacks, and none becomes None.
     """
     graph = block.owningGraph()
     for node in block.nodes():
@@ -122,6 +130,7 @@ def _one_result_each(block: Block) -> None:
             for _ in outputs:
                 inner.eraseOutput(0)
             inner.registerOutput(result)
+            # outside, the same: one output, unpacked right after the node
             types = [v.type() for v in node.outputs()]
             packed = node.addOutput().setType(TupleType(types))
             unpack = graph.create("prim::TupleUnpack", [packed], len(types)).insertAfter(node)
@@ -146,8 +155,8 @@ def _lift(block: Block) -> None:
 
 
 def _as_graph(node: Node) -> Graph:
-    """A graph with a copy of the node's block. What it takes from outside is added to the inputs of
-    both.
+    """A graph with a copy of the node's block. Values from outside become inputs of the graph and
+    of the node.
     """
     graph = Graph()
     outside: dict[Value, Value] = {}
@@ -163,11 +172,13 @@ def _as_graph(node: Node) -> Graph:
 
 
 def _create_methods(graph: Graph) -> None:
-    """Replace the nodes by calls of methods made of their graphs."""
+    """Add the graph of each node to its module's type, as a method, and replace the node by a call
+    of it.
+    """
     for node in graph.nodes():
         if node.kind() != FORWARD:
             continue
-        type, body = node.input(0).type(), node.g("Subgraph")
+        type, body = node.input(0).type(), node.g("Subgraph")  # the first input is the module
         assert isinstance(type, ClassType)
         _create_methods(body)
         name = _free_name("forward", type)
@@ -181,6 +192,7 @@ def _create_methods(graph: Graph) -> None:
 
 
 def _free_name(name: str, type: ClassType) -> str:
+    """`forward`, or `forward1`, `forward2`, ... if the type has such methods already."""
     free, n = name, 0
     while type.findMethod(free) is not None:
         n += 1
@@ -189,6 +201,7 @@ def _free_name(name: str, type: ClassType) -> str:
 
 
 def _inline_blocks(block: Block) -> None:
+    """Replace the nodes of submodules by the nodes in their blocks."""
     for node in all_nodes(block, inner_first=True):
         if node.kind() != FORWARD:
             continue

@@ -1,16 +1,14 @@
-"""Which Python code is running under the trace: for the names of values, the places of nodes, and
-warnings.
+"""The Python stack under a trace, which gives values their names, and nodes and warnings their
+source lines (`pythonCallstack` and `getPythonInterpreterSourceRange` in
+`torch/csrc/jit/python/python_tracer.cpp`, `_create_interpreter_name_lookup_fn` in
+`torch/jit/_trace.py`).
 
-PyTorch's tracer looks at the Python stack, and of PyTorch itself only what is written in Python is
-on it. Here everything is Python, so the frames that would be C++ over there (operators, the
-argument parser, indexing, the recorder) are passed over. What is left is the user's code, `nn`,
-`models`, and the few functions of tensors that PyTorch, too, has in Python.
+On the stack that PyTorch's tracer sees, there are only those functions of PyTorch that are written
+in Python. Here everything is Python, so the frames that are C++ in PyTorch (operators, the argument
+parser, indexing, the recorder) are skipped. The user's code, `nn`, `models`, and the few functions
+of tensors that PyTorch has in Python, too, remain.
 
-The counterparts are `pythonCallstack` and `getPythonInterpreterSourceRange` in
-`torch/csrc/jit/python/python_tracer.cpp`, and `_create_interpreter_name_lookup_fn` in
-`torch/jit/_trace.py`.
-
-How the real one differs: it need not choose.
+How the real one differs: it has nothing to skip.
 """
 
 from __future__ import annotations
@@ -23,12 +21,14 @@ from typing import Any
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import Frame, StackRange
 
+# modules that are Python in PyTorch, too, with the modules below them
 _PYTHON_THERE = (
     "internals.nn",
     "internals.models",
     "internals.jit.tracing.api",
     "internals.jit.tracing.check",
 )
+# modules in which only the functions of `_PYTHON_FUNCTIONS` are
 _SOME_PYTHON = (
     "internals._tensor", "internals._tensor.operators", "internals.functional",
     "internals.functional.linalg", "internals.functional.signal", "internals.autograd.function",
@@ -41,9 +41,12 @@ _PYTHON_FUNCTIONS = frozenset(
 
 
 def is_python_there(frame: FrameType) -> bool:
-    """Whether PyTorch has this function in Python, or it is not of this library at all."""
+    """Whether a frame belongs to the user's code, or to a function that is Python in PyTorch,
+    too.
+    """
     module = frame.f_globals.get("__name__")
-    if module is None:  # an adapter of the argument parser
+    # code without a module: a lambda is an adapter of the argument parser, all else the user's
+    if module is None:
         return frame.f_code.co_name != "<lambda>"
     if not module.startswith("internals.") and module != "internals":
         return True
@@ -53,7 +56,7 @@ def is_python_there(frame: FrameType) -> bool:
 
 
 def python_frames() -> Iterator[FrameType]:
-    """The frames PyTorch would see, innermost first."""
+    """The frames that PyTorch's tracer would see, innermost first."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if is_python_there(frame):
@@ -62,8 +65,8 @@ def python_frames() -> Iterator[FrameType]:
 
 
 def is_called_by(method: str) -> bool:
-    """Whether the operator being recorded was called by this method of our own, such as
-    `__and__`.
+    """Whether the operator being recorded was called by this method of the library, such as
+    `__and__`: it must be on the stack before the first frame of the user's.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_python_there(frame):
@@ -74,26 +77,30 @@ def is_called_by(method: str) -> bool:
 
 
 def innermost() -> FrameType:
+    """The frame of the innermost function that PyTorch's tracer would see."""
     return next(python_frames())
 
 
 def asked_by_python() -> bool:
-    """Whether who asks a tensor for its size is such a function; operators get plain ints.
+    """Whether a tensor is asked for its size by such a function, and not by an operator, which gets
+    plain ints.
 
-    To be called by what the method of the tensor calls: the asker is three frames up.
+    It must be called by the function that the tensor's method calls, so that the caller of that
+    method is three frames up.
     """
     return is_python_there(sys._getframe(3))
 
 
 def source_location() -> StackRange:
+    """The file, line and function of all such frames, innermost first: the place of a node."""
     return StackRange(
         tuple(Frame(f.f_code.co_filename, f.f_lineno, f.f_code.co_name) for f in python_frames())
     )
 
 
 def name_of(tensor: Any) -> str:
-    """The name of the local variable of the innermost function that is this very tensor; "" if
-    there is none, or it is `self`.
+    """The name of the local variable of the innermost such function that holds this tensor; "" if
+    there is none, or if it is `self`.
     """
     for name, value in innermost().f_locals.items():
         if value is tensor and isinstance(value, TensorImpl):

@@ -1,16 +1,14 @@
-"""Parameters of traced modules, fetched where they are used (`ConvertTracedAttrReferences` in
+"""Parameters of traced modules become attributes of `self` (`ConvertTracedAttrReferences` in
 `fixup_trace_scope_blocks.cpp`).
 
-In the recording a parameter is `prim::TracedAttr[scope="__module.seq.0.weight"]` at the top of the
-graph, whoever uses it. In a block whose scope is `__module.seq` it becomes the chain that leads
-there from the block's own `self`:
+In the recording, a parameter is a node `prim::TracedAttr[scope="__module.seq.0.weight"]` at the top
+of the graph, wherever it is used. In a block whose scope is `__module.seq`, it is replaced by the
+chain of attributes that leads to it from the block's own `self`:
 
     %_0 = prim::GetAttr[name="0"](%self);  %weight = prim::GetAttr[name="weight"](%_0)
 
 A module that uses a parameter of another one (a weight that two layers share) cannot reach it from
-its `self`: the value becomes an input of its block, and the block around fetches it.
-
-How the real one differs: not at all, in what comes out.
+its `self`. Then the parameter becomes an input of the block, and is read in the block around it.
 """
 
 from __future__ import annotations
@@ -23,8 +21,8 @@ FORWARD, ATTRIBUTE = "prim::TracedModuleForward", "prim::TracedAttr"
 
 
 def attributes_to_getattrs(graph: Graph) -> None:
-    """Replace every `prim::TracedAttr` by `prim::GetAttr`s. The graph's first input is the
-    module.
+    """Replace every `prim::TracedAttr` by `prim::GetAttr`s, in place. The graph's first input is
+    the module.
     """
     attributes = {n.s("scope"): n.output() for n in graph.nodes() if n.kind() == ATTRIBUTE}
     _add_self(graph.block(), attributes)
@@ -34,6 +32,7 @@ def attributes_to_getattrs(graph: Graph) -> None:
 
 
 def _add_self(block: Block, attributes: dict[str, Value]) -> None:
+    """Give each block of a submodule its module as the first input, `self`."""
     for node in block.nodes():
         if node.kind() == FORWARD:
             module = attributes[node.s("scope")]
@@ -43,23 +42,24 @@ def _add_self(block: Block, attributes: dict[str, Value]) -> None:
 
 
 def _convert(block: Block, scope: str, self_value: Value) -> list[Value]:
-    """Returns the attributes that lie outside of `scope`: they have become inputs of the block, for
-    the caller to supply.
+    """Replace the attributes in a block of this scope. Returns those outside of `scope`: they have
+    become inputs of the block, for which the caller adds inputs to the node.
     """
-    here: dict[Value, Value] = {}
+    resolved: dict[Value, Value] = {}  # attribute -> its value in this block
     unresolved: list[Value] = []
 
     def convert_inputs(node: Node) -> None:
         for i, v in enumerate(node.inputs()):
-            if v in here:
-                node.replaceInput(i, here[v])
+            if v in resolved:
+                node.replaceInput(i, resolved[v])
             elif v.node().kind() == ATTRIBUTE:
-                here[v] = _fetch(block, v, scope, self_value, unresolved)
-                node.replaceInput(i, here[v])
+                resolved[v] = _read_attribute(block, v, scope, self_value, unresolved)
+                node.replaceInput(i, resolved[v])
 
     for node in block.nodes():
         if node.kind() == FORWARD:
             inner = node.blocks()[0]
+            # the new inputs are attributes themselves, to be replaced in this block
             for v in _convert(inner, node.s("scope"), inner.inputs()[0]):
                 node.addInput(v)
         convert_inputs(node)
@@ -67,9 +67,12 @@ def _convert(block: Block, scope: str, self_value: Value) -> list[Value]:
     return unresolved
 
 
-def _fetch(
+def _read_attribute(
     block: Block, attribute: Value, scope: str, self_value: Value, unresolved: list[Value]
 ) -> Value:
+    """The value of an attribute in `block`: read at its start by a chain of `prim::GetAttr`s, or,
+    outside of `scope`, a new input.
+    """
     graph, path = block.owningGraph(), attribute.node().s("scope")
     if not path.startswith(scope + "."):
         unresolved.append(attribute)
@@ -87,5 +90,5 @@ def _fetch(
 
 
 def _as_name(attribute: str) -> str:
-    """The attribute's name as a name of a value: "0" is `_0`."""
+    """The name of a value that holds this attribute: `_0` for "0"."""
     return f"_{attribute}" if attribute[:1].isdigit() else re.sub(r"\W", "_", attribute)

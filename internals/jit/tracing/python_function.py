@@ -4,13 +4,12 @@
     y = Scale.apply(x, 3)      %3 : Float(2) = ^Scale[inplace=0, module="m",
                                Subgraph=<Graph>](3)(%x)
 
-What the user's `forward` does may be any Python, and its `backward` is no operator at all. So the
-call is recorded as a node that calls Python again: tensors are its inputs, everything else is
-fixed. The operators of `forward`, which ran under the trace as well, are kept beside it as
-`Subgraph`, for exporters that want to look inside; in the graph itself nobody uses them.
+The user's `forward` may run any Python, and its `backward` is not an operator. So the call is
+recorded as a node that calls Python again: tensors are its inputs, all other arguments are fixed.
+The operators of `forward` are recorded, too, and copied to the attribute `Subgraph` of the node,
+for exporters; in the graph itself they are not used.
 
-How the real one differs: `backward` cannot be saved, there as here: a graph with such a node runs
-only beside its Python class.
+A graph with such a node cannot be saved, because it needs the Python class to run (as in PyTorch).
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ if TYPE_CHECKING:
 
 
 class PythonFunctions:
-    """Part of `TracingState`."""
+    """The part of `TracingState` for calls of `autograd.Function`."""
 
     graph: Graph
 
     def call_function(  # type: ignore[misc]
         self: TracingState, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Run `function._apply` and record it as a `^Name` node."""
+        """Run `function.apply` and record it as a `^Name` node. Returns its results."""
         node = self.graph.create(f"^{function.__name__}", num_outputs=0)
         node.setSourceRange(source_location())
         node.setAttribute("scalar_args", "ival", [a for a in args if not isinstance(a, TensorImpl)])
@@ -53,6 +52,9 @@ class PythonFunctions:
     def _after_call(  # type: ignore[misc]
         self: TracingState, node: Node, function: FunctionMeta, inputs: Sequence[Any], results: Any
     ) -> None:
+        """Add outputs to the node, which represent the results from now on, instead of the values
+        that were recorded while `forward` ran.
+        """
         is_tuple = isinstance(results, tuple)
         outputs: Sequence[Any] = results if is_tuple else (results,)
         node.i_("inplace", any(r is t for r in outputs for t in inputs))
@@ -63,7 +65,7 @@ class PythonFunctions:
                 node
             )
             values = after.outputs()
-        inside: list[Value] = []
+        inside: list[Value] = []  # the results, as values of the recorded `forward`
         for value, r in zip(values, outputs):
             if isinstance(r, TensorImpl):
                 value.inferTypeFrom(r)
@@ -75,12 +77,12 @@ class PythonFunctions:
 
 
 def call_with_tensors(function: Callable[..., Any], args: Sequence[Any]) -> Callable[..., Any]:
-    """`function` of the tensors among `args`, the others being as they are now."""
-    places = [i for i, a in enumerate(args) if isinstance(a, TensorImpl)]
+    """A function of only the tensors among `args`; the other arguments are fixed."""
+    positions = [i for i, a in enumerate(args) if isinstance(a, TensorImpl)]
 
     def call(*tensors: Any) -> Any:
         given = list(args)
-        for i, t in zip(places, tensors, strict=True):
+        for i, t in zip(positions, tensors, strict=True):
             given[i] = t
         return function(*given)
 
@@ -88,20 +90,20 @@ def call_with_tensors(function: Callable[..., Any], args: Sequence[Any]) -> Call
 
 
 def _keep_subgraph(node: Node, last: Node, results: Sequence[Value]) -> None:
-    """Copy the nodes that were recorded behind `last` into the attribute `Subgraph`, if they take
-    from nowhere else.
+    """Copy the nodes that were recorded after `last` into the attribute `Subgraph` of `node`,
+    unless they use values from outside other than its inputs.
     """
     subgraph = Graph()
-    here: dict[Value, Value] = {}
+    copies: dict[Value, Value] = {}  # value of the graph -> value of the subgraph
     for v in node.inputs():
-        here[v] = subgraph.addInput().copyMetadata(v)
+        copies[v] = subgraph.addInput().copyMetadata(v)
     inner = last.next()
     while inner.kind() != "prim::Return":
-        if any(v not in here for v in inner.inputs()):
+        if any(v not in copies for v in inner.inputs()):
             return
-        copy = subgraph.insertNode(subgraph.createClone(inner, here.__getitem__))
+        copy = subgraph.insertNode(subgraph.createClone(inner, copies.__getitem__))
         for mine, theirs in zip(inner.outputs(), copy.outputs()):
-            here[mine] = theirs
+            copies[mine] = theirs
             if any(mine is r for r in results):
                 subgraph.registerOutput(theirs)
         inner = inner.next()

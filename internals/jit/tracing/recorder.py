@@ -1,18 +1,18 @@
-"""The kernel of the Tracer key: write the operator down, then let it run (the generated
+"""The kernel of the Tracer dispatch key: record the operator, then run it (the generated
 `TraceType_*.cpp` of PyTorch).
 
-Tracer stands above Autograd. While a trace is recorded every call of this thread enters here first,
-as the backend fallback that serves all operators:
+The Tracer key comes before Autograd. While a trace is recorded, every operator that this thread
+calls comes here first, because this one kernel is the fallback of the key for all operators:
 
-    1. a node `aten::<name>`, its inputs the arguments in the order of the schema, constants for
-       what is no tensor
-    2. the operator runs on the keys below, with the recording put aside
-    3. outputs: the tensors that came back are from now on the node's outputs
+    1. add a node `aten::<name>`, whose inputs are the arguments in the order of the schema; for
+       non-tensor arguments, constants
+    2. run the operator on the keys below, with recording paused
+    3. from now on, the outputs of the node represent the resulting tensors
 
-Which operators are not written down as themselves stands in `rules.py`.
+`rules.py` has the operators that are recorded in another way.
 
-How the real one differs: a kernel is generated for every operator, and only custom ones go through
-a boxed fallback (`general_trace_function`).
+How the real one differs: it has a generated kernel for every operator, and a boxed fallback
+(`general_trace_function`) only for custom ones.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def record(op: OperatorHandle, keys: int, *args: Any) -> Any:
-    """Run `op` on the keys below, and write it down if this thread is recording."""
+    """Record `op`, if this thread is recording, and run it on the dispatch keys below (`keys`)."""
     state: TracingState | None = tracer.state
     if state is None or not rules.is_recorded(op):
         return dispatcher.redispatch(op, keys, *args)
@@ -51,6 +51,7 @@ def record(op: OperatorHandle, keys: int, *args: Any) -> Any:
     if special is not None:
         return special(state, op, keys, args)
     plain = [_plain(a) for a in args]
+    # added before the operator runs, so that the nodes are in the order of the calls
     node = state.graph.create(rules.recorded_name(op, state.force_outplace), num_outputs=0)
     values = [
         v
@@ -79,8 +80,8 @@ dispatcher.fallbacks[DispatchKey.Tracer] = KernelFunction(record, takes_keys=Tru
 def _inputs(
     state: TracingState, op: OperatorHandle, argument: Argument, given: object
 ) -> list[Value]:
-    """The value for one argument; none at all for an `out=` argument that the trace replaces by the
-    result.
+    """The values for one argument: one, or none for an `out=` argument with `force_outplace`, where
+    the recorded operator makes a new tensor.
     """
     if state.force_outplace and op.schema.is_out and argument.kwarg_only and argument.is_write:
         return []
@@ -88,7 +89,7 @@ def _inputs(
 
 
 def argument_value(state: TracingState, argument: Argument, given: Any) -> Value:
-    """The value that stands for an argument in the graph."""
+    """The value for one argument in the graph. Raises RuntimeError for a Generator."""
     t = argument.type
     if given is None:
         return state.constant(None)
@@ -98,7 +99,7 @@ def argument_value(state: TracingState, argument: Argument, given: Any) -> Value
         values = [state.constant(None) if g is None else state.value_of(g) for g in given]
         element: Type = OptionalType(TensorType.get()) if t.optional_elements else TensorType.get()
         return state.list_of(values, element)
-    if isinstance(given, TensorImpl):  # a number that was wrapped, or a tensor in place of a Scalar
+    if isinstance(given, TensorImpl):  # a number wrapped by `rules.py`, or a tensor for a Scalar
         return state.value_of(given)
     if isinstance(given, (list, tuple)):
         values = [_number(state, g) for g in given]
@@ -113,14 +114,15 @@ def argument_value(state: TracingState, argument: Argument, given: Any) -> Value
 
 
 def _number(state: TracingState, given: Scalar) -> Value:
+    """The value for a number: that of the computation it came from (`sizes.py`), or a constant."""
     if isinstance(given, (TracedInt, TracedFloat)):
         return given.value
     return state.constant(rules.as_constant(given))
 
 
 def _with_options(op: OperatorHandle, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments as PyTorch's Python binding completes them: no pinned memory, and a device
-    where no tensor tells it.
+    """The arguments, completed as PyTorch's Python binding does it: False for an omitted
+    `pin_memory`, and the CPU for an omitted device if there is no tensor argument.
     """
     arguments = op.schema.arguments
     names = [a.name for a in arguments]
@@ -136,7 +138,9 @@ def _with_options(op: OperatorHandle, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _plain(argument: object) -> Any:
-    """The argument for the kernel, which shall not keep values of our graph in its caches."""
+    """The argument for the kernel: a plain number for one with a value of the graph, which a cache
+    must not keep.
+    """
     if isinstance(argument, TracedInt):
         return int(argument)
     if isinstance(argument, TracedFloat):
@@ -152,6 +156,7 @@ def _plain(argument: object) -> Any:
 
 
 def _add_outputs(state: TracingState, op: OperatorHandle, node: Node, result: Any) -> None:
+    """Add one output to the node for each return of the schema, and let it represent the result."""
     returns = op.schema.returns
     for declared, r in zip(returns, result if len(returns) > 1 else (result,)):
         if declared.type.is_list:
@@ -166,6 +171,9 @@ def _add_outputs(state: TracingState, op: OperatorHandle, node: Node, result: An
 def set_output(
     state: TracingState, value: Value, t: TensorImpl, without_grad: bool = False
 ) -> None:
+    """Let `value` represent `t` from now on. Its type gets the dtype, device, sizes and strides of
+    `t`, and whether it requires grad unless `without_grad`.
+    """
     type = TensorType.create_from_tensor(t)
     value.setType(type.with_(requires_grad=False) if without_grad else type)
     state.set_value(t, value)

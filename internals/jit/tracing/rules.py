@@ -1,21 +1,21 @@
-"""What the tracer writes down differently (`torchgen`'s `gen_trace_type.py`, `TraceTypeManual.cpp`,
-`normalize_ops.cpp`).
+"""The operators that the tracer does not record as they are (`torchgen`'s `gen_trace_type.py`,
+`TraceTypeManual.cpp`, `normalize_ops.cpp`).
 
 | rule                                                    | for                                    |
 |---------------------------------------------------------|----------------------------------------|
-| not written down itself, but what it is made of         | convolutions, recurrent cells, `conj`  |
-| not written down at all                                 | what returns no tensor: `item`,        |
-|                                                         | `equal`                                |
-| by another name                                         | the second names of an operator        |
+| the operators it calls are recorded instead             | convolutions, recurrent cells, `conj`  |
+| not recorded                                            | operators that do not return a tensor: |
+|                                                         | `item`, `equal`                        |
+| recorded under another name                             | the second names of an operator        |
 |                                                         | (`operators/second_names.py`);         |
 |                                                         | `detach_` is `detach`                  |
 | with `force_outplace`, without its underscore           | in-place operators; `zero_` is         |
 |                                                         | `zeros_like`, `fill_` is `full_like`   |
-| a number in place of a tensor becomes a constant tensor | `x + 1`, and the others of arithmetic  |
-| forgotten, with a warning                               | `resize_`                              |
+| a number for a tensor becomes a constant tensor         | `x + 1`, and other arithmetic          |
+| the tensor is forgotten, with a warning                 | `resize_`                              |
 
-How the real one differs: the rules are in the code generator, and second names are replaced
-afterwards by a pass.
+How the real one differs: the rules are in the code generator, and a pass replaces second names
+afterwards.
 """
 
 from __future__ import annotations
@@ -49,21 +49,22 @@ NOT_RECORDED = frozenset(
     )
 )  # fmt: skip
 
+# `x & y` is recorded as an operator of its own, unlike `torch.bitwise_and(x, y)`
 PYTHON_OPERATORS = {
     "bitwise_and": "__and__",
     "bitwise_or": "__or__",
     "bitwise_xor": "__xor__",
-}  # x & y is an operator of its own
+}
 OUT_OF_PLACE = {"zero": "zeros_like", "fill": "full_like"}
 
-# Python's binding takes numbers for these tensors (`should_allow_numbers_as_tensors`).
+# Here PyTorch's Python binding accepts numbers for tensors (`should_allow_numbers_as_tensors`).
 NUMBERS_AS_TENSORS = frozenset(
     "add sub mul div floor_divide multiply subtract divide true_divide".split()
 )
 
 
 def is_recorded(op: OperatorHandle) -> bool:
-    """Whether a node is written for this operator."""
+    """Whether a node is recorded for this operator."""
     schema = op.schema
     if schema.name in NOT_RECORDED or not any(r.type.base == "Tensor" for r in schema.returns):
         return False
@@ -71,7 +72,7 @@ def is_recorded(op: OperatorHandle) -> bool:
 
 
 def recorded_name(op: OperatorHandle, force_outplace: bool) -> str:
-    """The kind of the node."""
+    """The kind of the node that is recorded for `op`: `aten::add`, for example."""
     schema = op.schema
     name = schema.name
     if name == "detach_":
@@ -88,8 +89,8 @@ def recorded_name(op: OperatorHandle, force_outplace: bool) -> str:
 
 
 def as_recorded(op: OperatorHandle, argument: Argument, given: object) -> Any:
-    """The argument as the overload that PyTorch would have chosen takes it: a constant tensor for a
-    number.
+    """The argument as it is recorded. For arithmetic with a number, PyTorch chooses the overload
+    with two tensors, so the number becomes a tensor.
     """
     schema = op.schema
     is_number = isinstance(given, (bool, int, float, complex)) and not isinstance(
@@ -98,20 +99,20 @@ def as_recorded(op: OperatorHandle, argument: Argument, given: object) -> Any:
     if is_number and argument.name in ("other", "value") and schema.overload.startswith("Scalar"):
         if schema.name.rstrip("_") in NUMBERS_AS_TENSORS:
             wrapped: Any = from_array(np.asarray(given))
-            wrapped._is_wrapped_number = True  # it promotes as the number did
+            wrapped._is_wrapped_number = True  # type promotion treats it as a number
             return wrapped
     return given
 
 
 def as_constant(given: object) -> Any:
-    """The argument as the IR knows it: dtypes, layouts and memory formats are numbers there."""
+    """The argument as a constant of the IR, where dtypes, layouts and memory formats are ints."""
     if (code := enum_code(given)) is not None:
         return code
     return given.item() if isinstance(given, np.generic) else given
 
 
 def extra_inputs(state: TracingState, op: OperatorHandle) -> list[Value]:
-    """Arguments that PyTorch's operator of the same purpose has in addition."""
+    """Values for the arguments that the recorded operator has in addition to those of `op`."""
     if state.force_outplace and op.schema.name in (
         "zero_",
         "fill_",
@@ -125,17 +126,17 @@ def extra_inputs(state: TracingState, op: OperatorHandle) -> list[Value]:
 
 
 def below_autograd(op: OperatorHandle) -> bool:
-    """Whether PyTorch meets the operator after autograd has had its turn, so that its result does
-    not require grad yet.
+    """Whether PyTorch records the operator below autograd, so that its result does not require grad
+    in the trace.
     """
     return op.schema.name == "convolution"
 
 
 def warn_if_shared(state: TracingState, name: str, t: Tensor) -> None:
-    """Before a write is recorded as an operator that does not write: others that look at the memory
-    will not see it.
+    """Warn that a write, which is recorded as an operator that does not write, changes memory that
+    other tensors share: in the trace they will not change.
     """
-    references = sys.getrefcount(t._storage) - 1
+    references = sys.getrefcount(t._storage) - 1  # without that of the call itself
     if references > 1:
         state.warn(SHARED.format(references, name))
 
@@ -153,6 +154,7 @@ SHARED = (
 
 
 def _resize(state: TracingState, op: OperatorHandle, keys: int, args: tuple[Any, ...]) -> Any:
+    """`resize_` has no node: later uses of the tensor take it for a constant."""
     state.warn(op.schema.name + RESIZE)
     state.forget(args[0])
     with state.paused():

@@ -1,15 +1,14 @@
-"""One trace: inputs in, the function run, outputs out, the graph tidied (`tracer::trace` in
+"""One trace, from the example inputs to the finished graph (`tracer::trace` in
 `torch/csrc/jit/frontend/tracer.cpp`).
 
-    graph inputs ◄── example inputs        the function's arguments, tuples and lists of them
-                                           unpacked by nodes
-    body         ◄── what the function does, as `recorder.py` writes it down
-    graph outputs ◄─ what it returns
+    graph inputs ◄── example inputs        the function's arguments; tuples, lists and dicts among
+                                           them are unpacked by nodes
+    body         ◄── the operators that the function calls, as `recorder.py` records them
+    graph outputs ◄─ the function's results
 
-The function is really run, on the example inputs, and only this once.
+The function is run once, on the example inputs. Afterwards passes tidy the graph.
 
-How the real one differs: passes run on the graph also in between, for forks, which are left out
-here.
+How the real one differs: it also has passes for forks, which are not traced here.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ def record_function(
     module: ScriptModule | None = None,
     scopes: Mapping[Any, str] | None = None,
 ) -> Graph:
-    """The graph of what `function(*inputs)` does. Its inputs are called `names`, as far as there
-    are enough of those.
+    """The graph of the operators that `function(*inputs)` calls. Its inputs are called `names`, if
+    there are enough of these.
 
     With `keywords` the inputs are passed by name. `module` is the traced module whose method this
-    becomes: it is the graph's first input, and its parameters are known as its attributes. `scopes`
+    becomes: it is the graph's first input, and its parameters are recorded as attributes. `scopes`
     maps submodules of the original to their scopes. Raises RuntimeError for inputs and outputs that
     cannot be traced, and inside another trace."""
     state = TracingState(strict, force_outplace, scopes)
@@ -68,7 +67,7 @@ def record_function(
         result = function(**dict(zip(keywords, given))) if keywords else function(*given)
         if result is None:
             raise RuntimeError(NO_RESULT)
-        infer_type(result)
+        infer_type(result)  # raises RuntimeError for a result that cannot be traced
         graph.registerOutput(state.output_value(result, 1))
     fixup_scopes(graph, module)
     normalize_names(graph)
@@ -76,12 +75,14 @@ def record_function(
 
 
 def _add_input(state: TracingState, example: Any, type: Type, value: Value) -> Any:
-    """Let `value` stand for an example input; returns the input as the function gets it."""
+    """Let `value` represent an example input. Tuples, lists and dicts are unpacked by nodes, whose
+    outputs represent the elements. Returns the input to pass to the function.
+    """
     graph = state.graph
     value.setType(type)
     if isinstance(example, TensorImpl):
         value.inferTypeFrom(example)
-        if state.knows(example):  # the same tensor twice: to the trace they are two
+        if state.knows(example):  # the same tensor twice: a view makes it two, with two values
             example = example.view(example._geometry.sizes)  # type: ignore[attr-defined]
         state._values[id(example)] = example, value
         return example
@@ -109,8 +110,8 @@ def _add_input(state: TracingState, example: Any, type: Type, value: Value) -> A
 def _gather_attributes(
     state: TracingState, self_value: Value, module: ScriptModule, prefix: str
 ) -> None:
-    """Let `prim::TracedAttr` nodes stand for everything a module has; `fixup_scopes` turns those in
-    use into `GetAttr`s.
+    """Add a `prim::TracedAttr` node for each attribute of a module and its submodules, which
+    represents the parameter or buffer. `fixup_scopes` turns those in use into `GetAttr`s.
     """
     state.set_value(module, self_value)
     for name, attribute in module._jit_type.attributes.items():
@@ -127,7 +128,9 @@ def _gather_attributes(
 
 
 def normalize_names(graph: Graph) -> None:
-    """Call operators by their first names: `aten::clamp` for `aten::clip` (`normalize_ops.cpp`)."""
+    """Rename operators to their first names: `aten::clip` to `aten::clamp`
+    (`normalize_ops.cpp`).
+    """
     for node in graph.nodes():
         kind = first_name(node.kind())
         if kind == node.kind():

@@ -1,12 +1,11 @@
-"""Script functions called under a trace (`runAndInsertCall` in
+"""Calls of script functions under a trace (`runAndInsertCall` in
 `torch/csrc/jit/python/pybind_utils.h`).
 
-The call becomes a `prim::CallFunction` (or `prim::CallMethod`), and what the function does inside
-is not recorded: it has a graph of its own, with its branches and loops. That is how control flow
-gets into a trace.
+The call becomes a `prim::CallFunction` or a `prim::CallMethod`. The operators inside the function
+are not recorded, because it has a graph of its own, with its branches and loops. This is the only
+way for control flow to get into a trace.
 
-How the real one differs: arguments are matched against the schema by the compiler's schema
-matching, which may convert them.
+How the real one differs: the compiler's schema matching checks the arguments, and may convert them.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class ScriptCalls:
-    """Part of `TracingState`."""
+    """The part of `TracingState` for calls of script functions."""
 
     graph: Graph
 
     def call_script_function(  # type: ignore[misc]
         self: TracingState, function: ScriptFunction, args: Sequence[Any]
     ) -> Any:
-        """Record the call and run it."""
+        """Record a call of `function` as one node, run it unrecorded, and return its result."""
         values = [self.value_of(a) for a in args]
         if function.is_method:
             node = self.graph.create("prim::CallMethod", values).s_("name", function.name)

@@ -1,13 +1,13 @@
-"""Sizes under a trace: numbers that remember where they came from (`getSizeOf`, `ArgumentStash` in
-`tracer.cpp`).
+"""Sizes under a trace: numbers that know the node they were computed by (`getSizeOf`,
+`ArgumentStash` in `tracer.cpp`).
 
     y.view(x.size(0), -1)
 
-If `x.size(0)` were the int 2, the trace would say `view(%y, [2, -1])` and be wrong for every other
-x. So under a trace it is a 0-dim tensor, computed by `aten::size` and `prim::NumToTensor`. Python
-does arithmetic with it, which is recorded like any other. When an operator that wants an int is
-given one, the argument parser asks for `as_int`: an `aten::Int` is inserted right behind what made
-the tensor, and the int handed to the operator is a `TracedInt` that carries its output.
+If `x.size(0)` were the int 2, the trace would record `view(%y, [2, -1])` and be wrong for every
+other x. So under a trace it is a 0-dim tensor, computed by `aten::size` and `prim::NumToTensor`,
+and arithmetic with it is recorded like any other. When such a tensor is passed to an operator that
+expects an int, the argument parser calls `as_int`: an `aten::Int` is inserted right after the node
+of the tensor, and the operator gets a `TracedInt`, an int that carries the output of that node.
 
 How the real one differs: see `internals.core.tracer` on the ArgumentStash.
 """
@@ -35,18 +35,21 @@ if TYPE_CHECKING:
 
 
 class Sizes:
-    """Part of `TracingState`."""
+    """The part of `TracingState` for sizes. When an operator of the library asks, and not the
+    user's code, the answers are plain ints.
+    """
 
     graph: Graph
 
     def shape_of(self: TracingState, t: Tensor) -> Size:  # type: ignore[misc]
-        """What `t.shape` is: a Size of 0-dim tensors; a plain one for our own operators."""
+        """The result of `t.shape`: a Size of 0-dim tensors."""
         sizes = t._geometry.sizes
         if not asked_by_python():
             return sizes
         return tuple.__new__(Size, [self._size(t, d) for d in range(len(sizes))])
 
     def size_of(self: TracingState, t: Tensor, dim: int | None) -> Any:  # type: ignore[misc]
+        """The result of `t.size()` or `t.size(dim)`: a Size, or one 0-dim tensor."""
         sizes = t._geometry.sizes
         if not asked_by_python():
             return sizes if dim is None else sizes[wrap_dim(dim, len(sizes))]
@@ -56,6 +59,7 @@ class Sizes:
         return self._size(t, dim)
 
     def numel_of(self: TracingState, t: Tensor) -> Any:  # type: ignore[misc]
+        """The result of `t.numel()`: a 0-dim tensor."""
         n = t._geometry.numel
         if not asked_by_python():
             return n
@@ -63,11 +67,13 @@ class Sizes:
         return self._number_as_tensor(n, node.output())
 
     def _size(self: TracingState, t: Tensor, dim: int) -> Any:  # type: ignore[misc]
+        """The size of one dimension, as a 0-dim tensor; records `aten::size`."""
         value, at = self.value_of(t), self.constant(dim)
         node = self.add(self.graph.create("aten::size", [value, at]))
         return self._number_as_tensor(t._geometry.sizes[dim], node.output())
 
     def _number_as_tensor(self: TracingState, n: int, value: Value) -> Any:  # type: ignore[misc]
+        """The int n, which `value` computes, as a 0-dim tensor that the trace knows."""
         value.setType(IntType.get())
         node = self.graph.insertNode(self.graph.create("prim::NumToTensor", [value]))
         node.output().setType(TensorType(int64, CPU, (), ()))
@@ -79,15 +85,17 @@ class Sizes:
     # And back
 
     def is_traced_number(self, t: object) -> bool:
-        """Whether a size may be given as this tensor."""
+        """Whether `t` is a tensor that may be passed as an int: one without dimensions."""
         return isinstance(t, TensorImpl) and not t._geometry.sizes
 
     def as_int(self: TracingState, t: Tensor) -> int:  # type: ignore[misc]
-        """A 0-dim tensor that is used as an int."""
+        """The int for a 0-dim tensor, with the value that an `aten::Int` computes from it."""
         return TracedInt(int(host_array(t)), self._back(t, "aten::Int"))
 
     def as_number(self: TracingState, t: Tensor) -> Any:  # type: ignore[misc]
-        """A 0-dim tensor that is used as a `Scalar`."""
+        """The number for a 0-dim tensor that is passed as a `Scalar`. A bool or a complex becomes a
+        constant.
+        """
         number = host_array(t).item()
         if isinstance(number, (bool, complex)):
             return number
@@ -95,6 +103,7 @@ class Sizes:
         return kind(number, self._back(t, "aten::ScalarImplicit"))
 
     def _back(self: TracingState, t: Tensor, kind: str) -> Value:  # type: ignore[misc]
+        """A new node of this kind that turns the tensor's value back into a number."""
         tensor = self.value_of(t)
         node = self.graph.create(kind, [tensor]).insertAfter(tensor.node())
         node.setSourceRange(source_location())

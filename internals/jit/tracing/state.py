@@ -1,19 +1,19 @@
-"""`TracingState`: the graph being recorded, and which tensor is which value of it
+"""`TracingState`: the graph being recorded, and the value in it that represents each tensor
 (`torch/csrc/jit/frontend/tracer.cpp`).
 
-The heart of a trace is one dictionary: from a tensor, by identity, to the value that stands for it.
-An operator's inputs are looked up in it, its outputs are entered. A tensor that is not found was
-made outside of the trace: it becomes a constant.
+The main part of a trace is one dictionary, from tensors (by identity) to values of the graph. The
+inputs of an operator are looked up in it, and its outputs are entered. A tensor that is not found
+was made outside of the trace, and becomes a constant.
 
     x ──► %x            y = x * w
     y ──► %3            %1 = prim::Constant[value=<w>];  %3 = aten::mul(%x, %1)
 
-`active` is the state of the thread while Python code runs under the trace. While a recorded
-operator runs it is put aside (`paused`), so that what the operator does inside is not recorded a
-second time.
+`tracer.state` (`internals/core/tracer.py`) is this state while Python code runs under the trace. It
+is None while a recorded operator runs (`paused`), so that the operators it calls are not recorded
+as well.
 
-How the real one differs: there is a stack of dictionaries, for code that is traced in a fork; and
-sizes are asked from C++.
+How the real one differs: it has a stack of dictionaries, for code that is traced in a fork; and
+C++ code asks it for sizes.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _TRACER = 1 << DispatchKey.Tracer
 
 
 class TracingState(Sizes, PythonFunctions, ScriptCalls):
-    """What one run of `trace` knows. `strict` refuses mutable containers in the output;
-    `force_outplace` records `add` for `add_`.
+    """The state of one trace. With `strict`, a list as output gives a warning and a dict raises an
+    error; with `force_outplace`, `add_` is recorded as `add`.
 
-    `modules` maps each submodule of a traced module to its scope (`__module.seq.0`); None when a
+    `modules` maps each submodule of a traced module to its scope (`__module.seq.0`); None if a
     function is traced.
     """
 
@@ -59,20 +59,23 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
     ) -> None:
         self.graph = Graph()
         self.strict, self.force_outplace, self.modules = strict, force_outplace, modules
+        # id -> (tensor, value); the tensor is kept alive, so that its id is not used again
         self._values: dict[int, tuple[Any, Value]] = {}
 
     # From tensors to values
 
     def knows(self, thing: Any) -> bool:
+        """Whether a value of the graph represents this tensor or module."""
         return id(thing) in self._values
 
     def set_value(self, thing: object, value: Value) -> None:
-        """From now on `value` stands for this tensor or module; lists, tuples and dicts of tensors
-        are unpacked.
+        """Let `value` represent this tensor or module from now on. Lists, tuples and dicts of
+        tensors are unpacked by nodes.
 
         Raises RuntimeError for anything else.
         """
         if isinstance(thing, TensorImpl):
+            # the tensor at hand gives the value its dtype, device, sizes and strides
             known = value.type()
             if isinstance(known, TensorType) and not known.isComplete():
                 value.inferTypeFrom(thing)
@@ -103,6 +106,7 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
         self._values[id(thing)] = thing, value
 
     def _unpack(self, parts: list[Any] | tuple[Any, ...], value: Value) -> None:
+        """Unpack `value`, a list or tuple, by a node whose outputs represent `parts`."""
         kind = "prim::ListUnpack" if isinstance(parts, list) else "prim::TupleUnpack"
         unpack = self.graph.insertNode(self.graph.create(kind, [value], len(parts)))
         type = value.type()
@@ -112,20 +116,22 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
             self.set_value(part, output)
 
     def forget(self, thing: Any) -> None:
+        """Remove a tensor from the dictionary: when it is used again, it becomes a constant."""
         self._values.pop(id(thing), None)
 
     def value_of(self, thing: Any) -> Value:
-        """The value for a tensor, or for a tuple, list or dict of them; constants for everything
-        the trace does not know.
+        """The value that represents a tensor, or a tuple, list or dict of them; a constant for
+        anything that the trace does not know.
 
-        Raises RuntimeError for a tensor that requires grad and is not known, for objects and for
-        what cannot be a constant.
+        Raises RuntimeError for an unknown tensor that requires grad, for an unknown module, and for
+        an object that cannot be a constant.
         """
         if isinstance(thing, TensorImpl):
             found = self._values.get(id(thing))
             if found is None:
                 return self._tensor_constant(thing)
             value = found[1]
+            # named only now: when it was recorded, its tensor had no variable yet
             if not value.hasDebugName():
                 value.setDebugName(name_of(thing))
             return value
@@ -147,6 +153,9 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
         return self.constant(thing)
 
     def _tensor_constant(self, t: Any) -> Value:
+        """A tensor from outside of the trace, as a constant. Raises RuntimeError if it requires
+        grad: a constant would get no gradient.
+        """
         if t.requires_grad:
             with self.paused():
                 raise RuntimeError(
@@ -158,8 +167,8 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
         return constant
 
     def output_value(self, thing: object, number: int) -> Value:
-        """The value for a result of the traced function. Raises RuntimeError for one the trace has
-        not seen being computed.
+        """The value for a result of the traced function, the `number`-th. Raises RuntimeError for a
+        tensor that the trace does not know.
         """
         if isinstance(thing, TensorImpl):
             found = self._values.get(id(thing))
@@ -172,6 +181,7 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
                     "understood by the tracer."
                 )
             return found[1]
+        # a list or dict would always have as many elements as in this run
         if isinstance(thing, list):
             if self.strict:
                 warn("Encountering a list at the output of the tracer" + CONTAINER)
@@ -194,6 +204,9 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
         )
 
     def _check_dict(self, thing: dict[Any, Any], number: int) -> None:
+        """Raises RuntimeError unless the keys are strings or tensors, and the items tensors or
+        tuples of tensors.
+        """
         keys_fit = all(isinstance(k, (str, TensorImpl)) for k in thing)
         tensors = [t for v in thing.values() for t in (v if isinstance(v, tuple) else (v,))]
         if not keys_fit or not all(isinstance(t, TensorImpl) for t in tensors):
@@ -211,12 +224,12 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
     # Nodes
 
     def add(self, node: Node) -> Node:
-        """Put a node where the trace has got to."""
+        """Append a node to the recording, with the current line of Python as its place."""
         node.setSourceRange(source_location())
         return self.graph.insertNode(node)
 
     def constant(self, value: object) -> Value:
-        """A constant in the graph. Raises RuntimeError for what cannot be one."""
+        """A new constant in the graph. Raises RuntimeError for a value that cannot be one."""
         try:
             output = self.graph.insertConstant(value)
         except TypeError:
@@ -241,13 +254,13 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
         return node.output().setType(infer_type(thing))
 
     def warn(self, message: str, callers: int = 0) -> None:
-        """See `warnings.warn`."""
+        """Give a TracerWarning; see `warnings.py`."""
         warn(message, callers)
 
     # Modules
 
     def call_module(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run `forward`; that of a submodule goes into a block of its own
+        """Run the `forward` of a module; that of a submodule is recorded in a block of its own
         (`Module._slow_forward`).
         """
         scope = self.modules.get(module) if self.modules is not None else None
@@ -259,17 +272,17 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
         with self.graph.scope_guard(scope), self.graph.insert_point_guard(node.addBlock()):
             return module.forward(*args, **kwargs)
 
-    # When
+    # Starting, pausing and resuming
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Inside, what this thread does is recorded. Raises RuntimeError when a trace is going on
-        already.
+        """Within this context, the operators that this thread calls are recorded. Raises
+        RuntimeError inside another trace.
         """
         if tracer.state is not None:
             raise RuntimeError("Tracing can't be nested")
         key = -1 - id(self)
-        _global_hooks.around_calls[key] = True  # modules come through us
+        _global_hooks.around_calls[key] = True  # calls of modules go through `call_module`
         try:
             with hot.detour(), self.resumed():
                 yield
@@ -278,6 +291,9 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
 
     @contextmanager
     def resumed(self) -> Iterator[None]:
+        """Within this context, this is the thread's state, and the dispatcher calls the Tracer key
+        first.
+        """
         tls = dispatcher.tls
         outer, included = tracer.state, tls.included
         tracer.state, tls.included = self, included | _TRACER
@@ -288,7 +304,7 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Inside, nothing is recorded (`NoTracerDispatchMode`)."""
+        """Within this context, nothing is recorded (`NoTracerDispatchMode`)."""
         tls = dispatcher.tls
         outer, included = tracer.state, tls.included
         tracer.state, tls.included = None, included & ~_TRACER
@@ -307,16 +323,18 @@ CONTAINER = (
 
 
 def _shown(t: TensorImpl) -> str:
-    """A tensor as C++ streams it: of a tensor's type this tells only what a Python name has."""
+    """A tensor as error messages show it, in C++'s format, with the Python name of its type:
+    `internals.FloatTensor` for `CPUFloatType`.
+    """
     text = re.sub(r"CUDA(\w+)Type", r"internals.cuda.\1Tensor", tensor_text(t))
     return re.sub(r"CPU(\w+)Type", r"internals.\1Tensor", text)
 
 
 def is_tracing() -> bool:
-    """Whether this thread is recording. In compiled code nobody is."""
+    """Whether this thread is recording a trace. False in compiled code."""
     if is_scripting():
         return False
-    else:  # the compiler leaves out the branch that is not taken
+    else:  # not compiled: `is_scripting()` is known while compiling
         return tracer.state is not None
 
 

@@ -1,11 +1,11 @@
-"""Which values may go into a trace and come out of it (`toTypeInferredIValue` in
+"""The types of the inputs and outputs of a trace (`toTypeInferredIValue` in
 `torch/csrc/jit/python/pybind_utils.h`).
 
-Tensors, and nested tuples, lists and dicts of tensors. Lists and dicts need elements of one type,
-and at least one of them, as their type has to be told from what is in them. Named tuples become
-tuples.
+They may be tensors, and nested tuples, lists and dicts of tensors. A list or dict needs at least
+one element, from which its type is inferred, and all elements must have one type. Named tuples
+become tuples.
 
-How the real one differs: futures, enums and objects of script classes have types there, too.
+How the real one differs: futures, enums and objects of script classes have types, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ONLY = (
 
 
 def infer_type(value: object) -> Type:
-    """The type of an input or output. Raises RuntimeError for a value that has none."""
+    """The type of an input or output. Raises RuntimeError for a value without a type."""
     try:
         return _infer(value)
     except _NoType as error:
@@ -35,7 +35,9 @@ def infer_type(value: object) -> Type:
 
 
 def check_traceable(inputs: Sequence[Tensor]) -> TupleType:
-    """The types of all inputs. Raises RuntimeError unless there are only tensors in them."""
+    """The types of all inputs, as one tuple type. Raises RuntimeError if there is anything but
+    tensors in them.
+    """
     type = infer_type(tuple(inputs))
     assert isinstance(type, TupleType)
     if not _has_only_tensors(type):
@@ -51,6 +53,7 @@ class _NoType(Exception):
 
 
 def _infer(value: object) -> Type:
+    """The type of a value. Raises _NoType, with the reason, if it has none."""
     if isinstance(value, TensorImpl):
         return TensorType.get()
     if isinstance(value, tuple):
@@ -73,6 +76,7 @@ def _infer(value: object) -> Type:
 
 
 def _common(values: Iterable[Any], what: str) -> Type:
+    """The type of all values, unified. Raises _NoType, which starts with `what`, if they differ."""
     first, *rest = map(_infer, values)
     for t in rest:
         unified = unify_types(first, t)
@@ -83,6 +87,7 @@ def _common(values: Iterable[Any], what: str) -> Type:
 
 
 def _has_only_tensors(type: Type) -> bool:
+    """Whether a type is Tensor, or a container of such; the keys of a dict do not matter."""
     if isinstance(type, TensorType):
         return True
     if isinstance(type, (ListType, DictType)):

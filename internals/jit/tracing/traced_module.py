@@ -1,4 +1,4 @@
-"""What `trace(module)` returns: a compiled module with the parameters of the original
+"""The result of `trace(module)`: a compiled module with the parameters of the original
 (`torch/jit/_trace.py`, `TracedModule`).
 
     N(                                   __torch__.N
@@ -6,11 +6,11 @@
       (bn): BatchNorm1d(...)               this one for every submodule
     )                                      methods: none yet; recording `forward` adds them
 
-The tensors are the original's own: training one trains the other. Plain attributes are not there,
-what they were is in the graphs as constants; that holds for `training`, too, as far as the recorded
-operators are concerned.
+The two modules share their tensors: training one trains the other. The traced one has no plain
+attributes, because their values are constants in the graphs. It does have `training`, but the
+recorded operators keep the mode in which they were recorded.
 
-How the real one differs: the original is copied into a temporary module first, from which the
+How the real one differs: it first copies the original into a temporary module, from which the
 compiler of script modules makes the class."""
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from internals.nn.module import Module
 
 
 class TracedModule(ScriptModule):
-    """A submodule of a traced module. Its `forward` was recorded if the trace called it.
+    """A submodule of a traced module. It has a `forward` if the trace called it.
 
-    One made from a `Sequential` is no container any more: `m[0]`, `len(m)` and iteration raise
-    TypeError. Its parts have names.
+    The traced form of a `Sequential` is not a container: `m[0]`, `len(m)` and iteration raise
+    TypeError. Its submodules are attributes.
     """
 
     def _get_name(self) -> str:
@@ -44,15 +44,15 @@ class TracedModule(ScriptModule):
 
 
 class TopLevelTracedModule(TracedModule):
-    """What `trace(module)` and `trace_module(module, ...)` return."""
+    """The outermost module: the result of `trace(module)` and `trace_module(module, ...)`."""
 
 
 def traced_module(original: Module, kind: type[TracedModule] = TopLevelTracedModule) -> Any:
-    """A traced module without methods for `original`; submodules that are compiled already stay
-    what they are.
+    """A traced module for `original`, without methods yet. Submodules that are compiled already are
+    used as they are.
 
-    Raises ValueError for modules with backward hooks, which no graph can have, and for a tensor
-    that a module has twice.
+    Raises ValueError for modules with backward hooks, which a graph cannot have, and for a module
+    that has one tensor twice.
     """
     if isinstance(original, ScriptModule):
         return original
@@ -74,6 +74,7 @@ def traced_module(original: Module, kind: type[TracedModule] = TopLevelTracedMod
             if t is not None:
                 type.addAttribute(name, TensorType.get(), attribute_kind)
                 values[name] = t
+    # the two plain attributes that every module has
     type.addAttribute("training", BoolType.get())
     type.addAttribute("_is_full_backward_hook", OptionalType(BoolType.get()))
     values |= {"training": original.training, "_is_full_backward_hook": None}
@@ -83,6 +84,9 @@ def traced_module(original: Module, kind: type[TracedModule] = TopLevelTracedMod
 
 
 def _check_unique(original: Module) -> None:
+    """Raises ValueError if one tensor is two parameters or buffers: their values in the trace would
+    be the same.
+    """
     seen: set[int] = set()
     for t in (*original._parameters.values(), *original._buffers.values()):
         if t is not None:

@@ -1,12 +1,11 @@
-"""`TracerWarning`: the trace may not be what you think (`torch/jit/_trace.py`, `tracer::warn` in
+"""`TracerWarning`: a trace may be wrong for other inputs (`torch/jit/_trace.py`, `tracer::warn` in
 `torch/csrc/jit/frontend/tracer.cpp`).
 
-A tracer sees operators, not Python. Where a tensor becomes a Python value the trace loses sight of
-it, and says so. The library's own functions do it in their checks, which is harmless: warnings that
-point into `internals` are ignored, except for those of `models`, which are user code in all but
-place.
+A tracer sees operators, not Python. When a tensor becomes a Python value, the trace can no longer
+follow it, and warns. The library's own functions do so in their checks, which is harmless: warnings
+that point into `internals` are ignored. Those in `models` are not, as these are like user code.
 
-How the real one differs: torchvision's models are a package of their own.
+How the real one differs: the models are in a package of their own, torchvision.
 """
 
 from __future__ import annotations
@@ -18,9 +17,11 @@ from .frames import python_frames
 
 
 class TracerWarning(Warning):
+    """The category of all warnings of the tracer."""
+
     @staticmethod
     def ignore_lib_warnings() -> None:
-        """Ignore the warnings that the library itself gives rise to."""
+        """Ignore the warnings that point into the library itself, except for `jit` and `models`."""
         warnings.filterwarnings(
             "ignore", category=TracerWarning, module=r"internals\.(?!jit|models)"
         )
@@ -30,8 +31,8 @@ TracerWarning.ignore_lib_warnings()
 
 
 def warn(message: str, callers: int = 0) -> None:
-    """Give a TracerWarning that points at the Python line which is being traced, or so many callers
-    further out.
+    """Give a TracerWarning that points at the line of Python being traced, or, with `callers`, that
+    many callers further out.
     """
     frame = next(islice(python_frames(), callers, None))
     registry = frame.f_globals.setdefault("__warningregistry__", {})
