@@ -1,21 +1,21 @@
 """Reading and writing where an index says, in large tensors (`ScatterGatherKernel.cpp`,
 `IndexKernel.cpp` in `native/cpu`).
 
-Along one dimension a tensor is a block of three: `outer` slices of n places, each a row of `inner`
-elements.
+Along one dimension a tensor is a block with three dimensions, (outer, n, inner): `outer` slices of
+n places, each a row of `inner` elements.
 
     gather        out[o, m, i] = x[o, index[o, m, i], i]        one index an element
     index_select  out[o, m, i] = x[o, index[m], i]              one index a row
     scatter       x[o, index[o, m, i], i] = src[o, m, i]        or +=, or *=
     index_add     x[o, index[m], i] += alpha * src[o, m, i]
 
-Whoever writes goes through m in order, so that the last of several wins and sums come out the same
-every time; threads share the slices, or where there is but one, the columns.
+Kernels that write go through m in order: of several writes to a place the last one wins, and sums
+are the same every time. Threads share out the slices, or the columns where there is one slice only.
 
-An index is checked when it is used, each time it is: a first look at all of them would not help,
-because the kernel runs without the GIL and another thread may write to them. A kernel cannot raise
-an error, so it notes that an index was wrong, and goes on with the others: as in PyTorch, a tensor
-may be half written when the error comes.
+Every index is checked when it is used. To check all of them beforehand would not help: the kernel
+runs without the GIL, and another thread may write to them meanwhile. A kernel cannot raise an
+error, so it notes that an index was wrong, and goes on with the next row. As in PyTorch, a tensor
+may be half written when the error is raised.
 
 How the real one differs: `scatter` with repeated indices is a race between threads, and the first
 wrong index ends it.
@@ -43,13 +43,17 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.core.scalar import Scalar
 
-T, OP = template("T"), template("OP")
-# a stride where it is 0 or 1, else -1
+T, OP = template("T"), template("OP")  # the dtype, and how a new element joins the old one
+# strides of the index, and of x along n and across `inner`: 0 or 1 if they are that, which makes
+# vector loops, else -1, and the stride is an argument
 STEP, ALONG, ACROSS = template("STEP"), template("ALONG"), template("ACROSS")
+# whether threads share the columns, not the slices; whether a negative index counts from the end
 BY_COLUMNS, WRAPS = template("BY_COLUMNS"), template("WRAPS")
 
 
 class Steps(NamedTuple):
+    """Strides, in elements."""
+
     outer: int
     n: int
     inner: int
@@ -64,8 +68,8 @@ class Block(NamedTuple):
     strides: Steps
 
     def turned(self) -> Block:
-        """The same with the dimension as the last, where the kernels' inner loops run along it: for
-        an `inner` of 1.
+        """(outer, n, 1) as (outer, 1, n), for an `inner` of 1: so the kernels' inner loops run
+        along n.
         """
         return Block(self.outer, 1, self.n, Steps(self.strides.outer, 0, self.strides.n))
 
@@ -75,7 +79,8 @@ def read_elements(
     begin: int, end: int, out: Elements, x: Elements, index: Elements, wrong: Indices, n: int,
     steps: Steps, places: Block,
 ) -> None:  # fmt: skip
-    """gather, for a range of rows (o, m) of places. `WRAPS`: -1 is the last of n."""
+    """gather: out[o, m, i] = x[o, index[o, m, i], i]. One item of work is a row (o, m) of `places`,
+    the block of the index; `n` and `steps` are those of x."""
     step = places.strides.inner if STEP < 0 else STEP
     along, across = steps.n if ALONG < 0 else ALONG, steps.inner if ACROSS < 0 else ACROSS
     for row in range(begin, end):
@@ -96,7 +101,8 @@ def read_rows(
     begin: int, end: int, out: Elements, x: Elements, index: Elements, wrong: Indices, block: Block,
     m: int, index_step: int,
 ) -> None:  # fmt: skip
-    """index_select, for a range of rows (o, m). `WRAPS`: -1 is the last place."""
+    """index_select: out[o, p, i] = x[o, index[p], i]. One item of work is a row (o, p); `block` is
+    that of x."""
     n, inner, steps = block.n, block.inner, block.strides
     step = steps.inner if STEP < 0 else STEP
     for row in range(begin, end):
@@ -117,7 +123,8 @@ def write_elements(
     begin: int, end: int, x: Elements, index: Elements, src: Elements, wrong: Indices, n: int,
     steps: Steps, places: Block, src_steps: Steps,
 ) -> None:  # fmt: skip
-    """scatter, for a range of slices, or of the columns of all slices."""
+    """scatter: x[o, index[o, p, i], i] = OP(old, src[o, p, i]). One item of work is a slice, or,
+    with `BY_COLUMNS`, a column; `places` is the block of the index."""
     first, last, left, right = begin, end, 0, places.inner
     if BY_COLUMNS:
         first, last, left, right = 0, places.outer, begin, end
@@ -141,8 +148,8 @@ def add_rows(
     begin: int, end: int, x: Elements, index: Elements, src: Elements, alpha: Elements,
     wrong: Indices, n: int, steps: Steps, rows: Block, index_step: int,
 ) -> None:  # fmt: skip
-    """index_add, for a range of slices, or of the columns of all slices. `WRAPS`: -1 is the last
-    place.
+    """index_add: x[o, index[p], i] += alpha * src[o, p, i]. One item of work is a slice, or, with
+    `BY_COLUMNS`, a column; `rows` is the block of src.
     """
     first, last, left, right = begin, end, 0, rows.inner
     if BY_COLUMNS:
@@ -172,7 +179,7 @@ _WRITERS = {"": put, "add": add, "multiply": multiply}
 
 
 def gather(out: Tensor, x: Tensor, dim: int, index: Tensor) -> bool | None:
-    """True if it is done, False if numpy is to do it, None if an index was wrong."""
+    """Fill `out`. True if it is done, False if numpy has to do it, None if an index was wrong."""
     block, places = _block(x, dim), _block(index, dim)
     if (
         block is None
@@ -200,8 +207,8 @@ def gather(out: Tensor, x: Tensor, dim: int, index: Tensor) -> bool | None:
 def index_select(
     out: Tensor, x: Tensor, dim: int, index: Tensor, wraps: bool = False
 ) -> bool | None:
-    """True if it is done, False if numpy is to do it, None if an index was wrong. `wraps`: -1 is
-    the last place.
+    """Fill `out`. True if it is done, False if numpy has to do it, None if an index was wrong.
+    `wraps`: -1 is the last place.
     """
     block = _block(x, dim)
     bits = None if block is None else _reads(out, x, index)
@@ -212,6 +219,7 @@ def index_select(
     wrong, flag = _flag()
     pointers = out, x, index, flag
     if block.inner == 1:
+        # rows of one element: gather, with an index of stride 0 along `outer`
         known = {"STEP": _known(step), "ALONG": _known(block.strides.n), "ACROSS": 0}
         bound, units, grain = read_elements.bind(**known, WRAPS=wraps), block.outer, GRAIN // m
         places = Block(block.outer, 1, m, Steps(0, 0, step))
@@ -224,8 +232,8 @@ def index_select(
 
 
 def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | Any, reduce: str = "") -> bool | None:
-    """Write `src`, a tensor or a number, into `x`. True if it is done, False if numpy is to do it,
-    None for a wrong index.
+    """Write `src`, a tensor or a number, into `x`, or "add" or "multiply" it as `reduce` says. True
+    if it is done, False if numpy has to do it, None if an index was wrong.
     """
     block, places = _block(x, dim), _block(index, dim)
     if (
@@ -273,8 +281,8 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | Any, reduce: str =
 def index_add(
     x: Tensor, dim: int, index: Tensor, src: Tensor, alpha: Scalar = 1, wraps: bool = False
 ) -> bool | None:
-    """Add rows. True if it is done, False if numpy is to do it, None for a wrong index. `wraps`: -1
-    is the last place.
+    """Add rows of `src`, times alpha, to rows of x. True if it is done, False if numpy has to do
+    it, None if an index was wrong. `wraps`: -1 is the last place.
     """
     block, rows = _block(x, dim), _block(src, dim)
     if (
@@ -309,24 +317,27 @@ def index_add(
 
 
 def _reads(out: Tensor, x: Tensor, index: Tensor) -> str | None:
-    """The name for the elements if they can be read by machine code, and that pays."""
+    """The name of the elements' dtype for a kernel that reads them into `out`; None if there is no
+    such kernel, or it does not pay."""
     if not out.is_contiguous() or not _usable(index, out.numel()) or not are_apart(out, x, index):
         return None
     return _bits(x) if x.numel() else None
 
 
 def _bits(t: Tensor) -> str | None:
-    """The name for elements that are only moved."""
+    """The name of an integer of the elements' size, for kernels that only move them; or None."""
     found = BITS.get(t.dtype.itemsize)
     return None if found is None else found[0]
 
 
 def _word(t: Tensor) -> str | None:
-    """The name for elements that are added up; for bools that means something else."""
+    """The name of the elements' dtype, for kernels that add them up; None for other dtypes, and for
+    bools, whose sum is a logical or."""
     return WORDS.get(t.dtype) if t.dtype.category != BOOL else None
 
 
 def _usable(index: Tensor, numel: int) -> bool:
+    """Whether kernels know the dtype of the index, and `numel` elements are worth one."""
     return (
         index.dtype in (dt.int64, dt.int32)
         and index.numel() > 0
@@ -335,8 +346,8 @@ def _usable(index: Tensor, numel: int) -> bool:
 
 
 def _block(t: TensorImpl, dim: int) -> Block | None:
-    """`t` around `dim`. None if the dimensions before it, or those after it, are not one
-    stretch.
+    """`t` as (outer, n, inner) around `dim`. None if the dimensions before it, or those after it,
+    cannot be merged into one.
     """
     return _block_of(t, dim, t.shape)
 
@@ -356,7 +367,7 @@ def _block_of(t: TensorImpl, dim: int, sizes: Sequence[int]) -> Block | None:
 
 
 def _merged(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, int] | None:
-    """Dimensions as one: its size and stride. None if they cannot be."""
+    """Dimensions merged into one: its (size, stride). None if no single stride reaches all."""
     size, stride = 1, 0
     for n, s in zip(reversed(sizes), reversed(strides)):
         if n == 1:
@@ -370,7 +381,7 @@ def _merged(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, int] | N
 
 
 def _known(stride: int) -> int:
-    """The stride, if the compiler is to know it."""
+    """The stride if it is one that the compiler makes use of, else -1."""
     return stride if stride in (0, 1) else -1
 
 
@@ -379,5 +390,6 @@ def _number(word: str) -> type:
 
 
 def _flag() -> tuple[Any, int]:
+    """An array of one 0, which a kernel sets to 1 for a wrong index, and its address."""
     wrong = np.zeros(1, np.int64)
     return wrong, wrong.__array_interface__["data"][0]

@@ -240,7 +240,8 @@ def to_list(algorithm: Algorithm) -> list[Any]:
 
 
 def from_list(description: list[Any]) -> Algorithm:
-    """The algorithm of a list by `to_list`. Raises KeyError or TypeError for any other."""
+    """The algorithm of a list by `to_list`. Raises KeyError, TypeError or ValueError for any
+    other."""
     name, *numbers = description
     found: Algorithm = ALGORITHMS[name](*numbers)
     return found
