@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from internals.core.scalar import Scalar
 
 T, OP = template("T"), template("OP")  # the dtype, and how a new element joins the old one
-# strides of the index, and of x along n and across `inner`: 0 or 1 if they are that, which makes
-# vector loops, else -1, and the stride is an argument
+# strides of the innermost loop, and of x along n and across `inner`: 0 or 1 if it is that, as the
+# compiler makes vector loops of them; else -1, and the stride is an argument
 STEP, ALONG, ACROSS = template("STEP"), template("ALONG"), template("ACROSS")
 # whether threads share the columns, not the slices; whether a negative index counts from the end
 BY_COLUMNS, WRAPS = template("BY_COLUMNS"), template("WRAPS")
