@@ -54,8 +54,8 @@ REMEMBERED = 1 << 12  # decisions that are kept; then all are forgotten
 
 
 class Watch(threading.local):
-    """The listener that is told each loop which this thread's operators run on tensors without
-    memory: the JIT's fuser, or None.
+    """The listener to the loops that this thread's operators would run on tensors without memory:
+    the JIT's fuser, or None.
     """
 
     loop: Callable[[TensorIterator, Decisions, Any], None] | None = None

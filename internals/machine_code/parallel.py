@@ -71,7 +71,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(num_threads: int) -> None:
-    """Let operators use so many threads, and the BLAS library behind matrix products too.
+    """Set the number of threads for operators, and for the BLAS library behind matrix products.
 
     Raises RuntimeError unless it is a positive int."""
     if isinstance(num_threads, bool) or not isinstance(num_threads, int):

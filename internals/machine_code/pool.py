@@ -154,7 +154,7 @@ return:
 
 def run_in_parts(kernel: int, n: int, grain: int, packed: bytes, threads: int) -> bool:
     """Call the machine code at address `kernel` for parts that together make up 0..n, each of at
-    least `grain`, on so many threads. `packed` are the arguments in slots.
+    least `grain`, on `threads` threads. `packed` are the arguments in slots.
 
     False, with nothing done, if another job is running.
     """

@@ -20,7 +20,7 @@ class Settings:
     """`never` switches compiled kernels off; `threshold`, if not None, replaces those of all
     families.
 
-    `least` follows from these two: below so many elements no operator has to ask `use_compiled`.
+    `least` follows from these two: with fewer elements no operator has to ask `use_compiled`.
     """
 
     __slots__ = ("never", "threshold", "least")

@@ -151,13 +151,13 @@ def backward(
         if wants_dx:
             scale = r * weight[c] if has_weight else r
             # mean and variance depend on x: g loses its mean, and its part along x - center
-            level = T(total / count) if training else T(0)
+            mean_g = T(total / count) if training else T(0)
             slope = T(along * r * r / count) if training else T(0)
             for n in range(images):
                 at = (n * channels + c) * size
                 if training:
                     for i in range(at, at + size):
-                        dx[i] = (g[i] - level - (x[i] - center) * slope) * scale
+                        dx[i] = (g[i] - mean_g - (x[i] - center) * slope) * scale
                 else:
                     for i in range(at, at + size):
                         dx[i] = g[i] * scale

@@ -118,9 +118,9 @@ def input_gradient(
     reach = [(k - 1) * d - p for k, d, p in zip(window.kernel, window.dilation, window.padding)]
     g, weight, dx = as_images(g), contiguous(weight), as_images(out)
     if window.stride == (1, 1) and min(reach) >= 0:
-        turned = Window(window.kernel, Pair(1, 1), Pair(*reach), window.dilation)
+        flipped = Window(window.kernel, Pair(1, 1), Pair(*reach), window.dilation)
         exchanged = _swapped(weight, prod(window.kernel), groups)
-        convolve(g, exchanged.address, bias, dx, turned, groups)
+        convolve(g, exchanged.address, bias, dx, flipped, groups)
     else:
         if groups > 1 and weight.shape[1] == 1 and dx.is_contiguous():
             depthwise_dx(g, weight, dx, window)
@@ -134,12 +134,12 @@ def input_gradient(
 def _swapped(weight: Tensor, elements: int, groups: int) -> Scratch:
     """Weights (O, C/groups, *K) as (C, O/groups, *K), with the kernels flipped."""
     outputs, inputs = weight.shape[0] // groups, weight.shape[1]
-    turned = Scratch(weight.numel(), weight.dtype)
+    swapped = Scratch(weight.numel(), weight.dtype)
     blocks = ceil(inputs / SIDE)
     sizes = outputs, inputs, elements, blocks
     grain = GRAIN // (outputs * elements * SIDE) + 1
-    run_typed(swap_channels, weight.dtype, groups * blocks, grain, weight, turned, sizes)
-    return turned
+    run_typed(swap_channels, weight.dtype, groups * blocks, grain, weight, swapped, sizes)
+    return swapped
 
 
 def _add_columns(g: Tensor, weight: Tensor, dx: Tensor, window: Window, groups: int) -> None:
@@ -150,18 +150,18 @@ def _add_columns(g: Tensor, weight: Tensor, dx: Tensor, window: Window, groups: 
     terms, plane = outputs // groups, prod(size)
     rows = channels // groups * prod(window.kernel)
     blocks = ceil(rows / SIDE)
-    turned = Scratch(groups * rows * terms, g.dtype)  # weights, (groups, rows, terms)
+    transposed = Scratch(groups * rows * terms, g.dtype)  # weights, (groups, rows, terms)
     grain = GRAIN // (terms * SIDE) + 1
-    run_typed(transpose, g.dtype, groups * blocks, grain, weight, turned, terms, rows, blocks)
-    together = min(images, max(1, windows.CHUNK // (g.itemsize * plane * groups * rows)))
-    places = together * plane
-    joined = Scratch(outputs * places, g.dtype)  # gradients, (groups, terms, places)
+    run_typed(transpose, g.dtype, groups * blocks, grain, weight, transposed, terms, rows, blocks)
+    per_chunk = min(images, max(1, windows.CHUNK // (g.itemsize * plane * groups * rows)))
+    places = per_chunk * plane
+    g_matrix = Scratch(outputs * places, g.dtype)  # gradients, (groups, terms, places)
     matrix = Scratch(groups * rows * places, g.dtype)  # their product, (groups, rows, places)
     sizes = channels, Pair(*size), Pair(*image)
     how = Columns(window, *sizes, places, plane, Strides(*dx.stride()))
-    for first, n in chunks(images, together):
-        fill_columns(g, first, n, Pair(*size), ONE, joined, places)
-        addresses = turned.address, joined.address, matrix.address
+    for first, n in chunks(images, per_chunk):
+        fill_columns(g, first, n, Pair(*size), ONE, g_matrix, places)
+        addresses = transposed.address, g_matrix.address, matrix.address
         batched(g.dtype, *addresses, (groups, rows, terms, places))
         run_typed(
             add_columns, g.dtype, n * channels, GRAIN // prod(image) + 1, matrix,
@@ -181,7 +181,7 @@ def weight_gradient(g: Tensor, x: Tensor, like: Tensor, how: How, groups: int) -
     if groups > 1 and like.shape[1] == 1:
         depthwise_dw(g, x, dw, window)
         return dw
-    (kernel_h, kernel_w), (step_h, step_w), _, (apart_h, apart_w) = window
+    (kernel_h, kernel_w), (stride_h, stride_w), _, (dilation_h, dilation_w) = window
     (images, outputs, height, width), channels = g.shape, x.shape[1]
     inputs, per_group = channels // groups, outputs // groups
     # the rows and columns of the padded image that windows lie on
@@ -189,23 +189,25 @@ def weight_gradient(g: Tensor, x: Tensor, like: Tensor, how: How, groups: int) -
         (n - 1) * s + (k - 1) * d + 1 for n, (k, s, _, d) in zip((height, width), zip(*window))
     ]
     row, image = sizes[1] * channels, sizes[0] * sizes[1] * channels
-    together = min(images, max(1, PIXELS // (g.itemsize * image)))
+    per_chunk = min(images, max(1, PIXELS // (g.itemsize * image)))
     # the pixels under a kernel's row are one piece of memory, unless other groups' channels or
     # skipped pixels lie between them
-    whole_rows = groups == 1 and apart_w == 1
+    whole_rows = groups == 1 and dilation_w == 1
     piece = kernel_w * inputs if whole_rows else inputs
     # exact: `gemm` repeats the last row to fill a tile, and that would be added twice
     tile = best_tile(g.dtype, per_group, piece, exact=True)
     line = kernel_w * inputs
     sums = Scratch(kernel_h * outputs * line, g.dtype)  # (kernel_h, O, kernel_w, inputs)
-    pixels = Scratch(together * image, g.dtype)  # (images, *sizes, C)
-    joined = Scratch(outputs * together * height * width, g.dtype)  # (O, places)
-    a, b, c, item = joined.address, pixels.address, sums.address, g.itemsize
-    for first, n in chunks(images, together):
+    pixels = Scratch(per_chunk * image, g.dtype)  # (images, *sizes, C)
+    g_matrix = Scratch(outputs * per_chunk * height * width, g.dtype)  # (O, places)
+    a, b, c, item = g_matrix.address, pixels.address, sums.address, g.itemsize
+    for first, n in chunks(images, per_chunk):
         _lay_out_pixels(x, first, n, sizes, window, pixels)
         places = n * height * width
-        fill_columns(g, first, n, (height, width), ONE, joined, places)
-        offsets = _offsets_of_pixels((n, height, width), (image, step_h * row, step_w * channels))
+        fill_columns(g, first, n, (height, width), ONE, g_matrix, places)
+        offsets = _offsets_of_pixels(
+            (n, height, width), (image, stride_h * row, stride_w * channels)
+        )
         for group in range(groups):
             left, right, to = (
                 address + number * group * item
@@ -216,13 +218,19 @@ def weight_gradient(g: Tensor, x: Tensor, like: Tensor, how: How, groups: int) -
                 adding=int(first > 0)
             )
             if whole_rows:  # one product for each kernel row; below, for each kernel element
-                gemm(tile, f._replace(x_matrix=apart_h * row, out_matrix=outputs * line), kernel_h)
+                gemm(
+                    tile, f._replace(x_matrix=dilation_h * row, out_matrix=outputs * line), kernel_h
+                )
                 continue
             for i in range(kernel_h):
                 moved = f._replace(
-                    x=right + i * apart_h * row * item, out=to + i * outputs * line * item
+                    x=right + i * dilation_h * row * item, out=to + i * outputs * line * item
                 )
-                gemm(tile, moved._replace(x_matrix=apart_w * channels, out_matrix=inputs), kernel_w)
+                gemm(
+                    tile,
+                    moved._replace(x_matrix=dilation_w * channels, out_matrix=inputs),
+                    kernel_w,
+                )
     sizes_of_sums = inputs, kernel_h, kernel_w, line, outputs * line, inputs
     grain = GRAIN // (line * kernel_h) + 1
     run_typed(collect_weights, g.dtype, outputs, grain, sums, dw, sizes_of_sums)
@@ -365,9 +373,9 @@ def _laid_out(x: Tensor, out: Tensor, window: Window) -> Iterator[tuple[int, int
     size of `out`. The memory is used again for the next part."""
     images, channels = x.shape[:2]
     plan = planned(window, 1, *x.shape[2:], *out.shape[2:])
-    together = max(1, min(images, windows.CHUNK // (channels * plan.plane * x.itemsize)))
-    laid = Scratch(together * channels * plan.plane, x.dtype)
-    for first, n in chunks(images, together):
+    per_chunk = max(1, min(images, windows.CHUNK // (channels * plan.plane * x.itemsize)))
+    laid = Scratch(per_chunk * channels * plan.plane, x.dtype)
+    for first, n in chunks(images, per_chunk):
         lay_out(x, first, n, plan, window, laid)
         yield first, n, plan, laid
 

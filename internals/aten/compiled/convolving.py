@@ -112,15 +112,15 @@ def _read_where_it_lies(
     inputs, rows, places = channels // groups, outputs // groups, plan.places
     copied = not (plan.as_it_lies and x.is_contiguous())
     cut = not (plan.columns == width and bias is None and out.is_contiguous())
-    together = max(
+    per_chunk = max(
         1,
         windows.CHUNK
         // (x.itemsize * (copied * channels * plan.plane + cut * outputs * places + 1)),
     )
-    together = min(images, together)
-    laid = Scratch(together * channels * plan.plane + places, x.dtype) if copied else None
-    sums = Scratch(together * outputs * places, x.dtype) if cut else None
-    for first, n in chunks(images, together):
+    per_chunk = min(images, per_chunk)
+    laid = Scratch(per_chunk * channels * plan.plane + places, x.dtype) if copied else None
+    sums = Scratch(per_chunk * outputs * places, x.dtype) if cut else None
+    for first, n in chunks(images, per_chunk):
         if laid:
             lay_out(x, first, n, plan, window, laid)
         source, target = (
@@ -143,17 +143,17 @@ def _read_where_it_lies(
 def _lay_out_columns(
     x: Tensor, weight: int, bias: Tensor | None, out: Tensor, window: Window, groups: int
 ) -> None:
-    """`convolve` by a product with a matrix that has every window of `together` images as a column
+    """`convolve` by a product with a matrix that has every window of `per_chunk` images as a column
     (im2col)."""
     (images, channels, _, _), (_, outputs, height, width) = x.shape, out.shape
     rows, terms, plane = outputs // groups, channels // groups * prod(window.kernel), height * width
-    together = min(
+    per_chunk = min(
         images, max(1, windows.CHUNK // (x.itemsize * plane * (terms * groups + outputs)))
     )
-    places = together * plane
+    places = per_chunk * plane
     matrix = Scratch(groups * terms * places, x.dtype)  # (groups, terms, places)
     sums = Scratch(outputs * places, x.dtype)  # (groups, O/groups, places)
-    for first, n in chunks(images, together):
+    for first, n in chunks(images, per_chunk):
         fill_columns(x, first, n, (height, width), window, matrix, places)
         batched(x.dtype, weight, matrix.address, sums.address, (groups, rows, terms, places))
         cut_out(sums, bias, out, first, n, (plane, places, width))

@@ -48,9 +48,9 @@ WORDS = {
 }  # fmt: skip
 """What kernels call the dtypes that they know. Bools are read and written as bytes of 0 and 1."""
 
-# from so many elements on a compiled loop pays if numpy needs copies or several passes
+# the fewest elements for a compiled loop where numpy needs copies or several passes
 WORTH_COMPILING = 1 << 15
-WORTH_THREADS = 1 << 18  # and from so many if it does not: then only several threads are quicker
+WORTH_THREADS = 1 << 18  # and where it does not, so that only several threads are quicker
 GRAIN = 1 << 16  # the fewest elements that are worth a thread of their own
 
 

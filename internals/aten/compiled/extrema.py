@@ -210,7 +210,7 @@ def _better(largest: bool) -> Any:
 
 
 def _row(x: Array, largest: bool) -> dict[str, Any]:
-    """What `extremes_of_rows` is bound to."""
+    """The template parameters of `extremes_of_rows`, for `bind`."""
     number = np.uint8 if x.dtype.char == "?" else x.dtype.type
     return {
         "T": number,

@@ -76,8 +76,8 @@ def write_gemm(tile: Tile) -> str:
     code = Code("gemm", Gemm, tile.vector)
     g: Any = code.arguments
     lanes, zero, factor = tile.vector.lanes, code.vector(0.0), code.spread(g.factor)
-    alone = code.is_zero(g.adding)
-    plain = code.b.and_(alone, code.b.fcmp_ordered("==", g.factor, code.constant(1.0)))
+    overwriting = code.is_zero(g.adding)  # the result replaces what is in `out`
+    plain = code.b.and_(overwriting, code.b.fcmp_ordered("==", g.factor, code.constant(1.0)))
     row_tiles, blocks = code.parts(g.rows, tile.rows), code.parts(g.columns, g.block)
 
     def one_item(i: Any, _: object) -> None:
@@ -90,7 +90,7 @@ def write_gemm(tile: Tile) -> str:
             code.sub(g.rows, 1),
         )
         last = code.min(code.add(first, g.block), g.columns)
-        whole = code.sub(last, code.divmod(code.sub(last, first), tile.columns)[1])
+        full_end = code.sub(last, code.divmod(code.sub(last, first), tile.columns)[1])
         a_at = code.at(g.a, code.mul(code.divmod(matrix, g.turns)[1], g.a_matrix))
         x_at, out_at = (
             code.at(g.x, code.mul(matrix, g.x_matrix)),
@@ -109,12 +109,12 @@ def write_gemm(tile: Tile) -> str:
                 x_tile = code.at(x_at, column)
 
                 def term(k: Any, carried: list[Any]) -> list[Any]:
-                    a_from, *sums = carried
+                    a_offset, *sums = carried
                     x_row = code.at(x_tile, code.load_int(g.offsets, k))
                     x = [code.load(x_row, v * lanes, mask) for v, mask in enumerate(masks)]
                     return [
-                        code.add(a_from, g.a_term),
-                        *code.add_outer((code.at(a, a_from) for a in a_rows), x, sums),
+                        code.add(a_offset, g.a_term),
+                        *code.add_outer((code.at(a, a_offset) for a in a_rows), x, sums),
                     ]
 
                 # carried through the loop: the position in a row of a, then all sums of the tile
@@ -133,7 +133,7 @@ def write_gemm(tile: Tile) -> str:
                     ]
 
                 def scale_and_add(sums: list[Any]) -> list[Any]:
-                    return code.unless(alone, [code.b.fmul(v, factor) for v in sums], add)
+                    return code.unless(overwriting, [code.b.fmul(v, factor) for v in sums], add)
 
                 sums = code.unless(plain, sums, scale_and_add)
                 for v, (place, mask) in zip(sums, places):
@@ -141,8 +141,8 @@ def write_gemm(tile: Tile) -> str:
 
             code.range(start, stop, [], one_tile, step=vectors * lanes)
 
-        columns(first, whole, tile.vectors, False)
-        columns(whole, last, tile.narrow, True)  # what is left over, through masks
+        columns(first, full_end, tile.vectors, False)
+        columns(full_end, last, tile.narrow, True)  # what is left over, through masks
 
     code.range(code.begin, code.end, [], one_item)
     return code.finish()
@@ -181,7 +181,7 @@ def write_dot(tile: DotTile) -> str:
     code = Code("dot", Dot, tile.vector)
     d: Any = code.arguments
     left = code.divmod(d.terms, tile.vector.lanes)[1]
-    whole, mask, zero = code.sub(d.terms, left), code.mask(left), code.vector(0.0)
+    full_end, mask, zero = code.sub(d.terms, left), code.mask(left), code.vector(0.0)
 
     def one_item(i: Any, _: object) -> None:
         column = code.min(code.mul(i, tile.columns), code.sub(d.columns, tile.columns))
@@ -207,8 +207,10 @@ def write_dot(tile: DotTile) -> str:
                 return [code.multiply_add(a, b, v) for (a, b), v in zip(pairs, sums)]
 
             sums = [zero] * tile.rows * tile.columns
-            sums = code.range(0, whole, sums, multiply, step=tile.vector.lanes)
-            sums = code.unless(code.is_zero(left), sums, lambda sums: multiply(whole, sums, mask))
+            sums = code.range(0, full_end, sums, multiply, step=tile.vector.lanes)
+            sums = code.unless(
+                code.is_zero(left), sums, lambda sums: multiply(full_end, sums, mask)
+            )
             for n, v in enumerate(sums):
                 r, c = divmod(n, tile.columns)
                 code.store(

@@ -241,6 +241,6 @@ def layer_norm_backward(
 
 
 def _bindings(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> dict[str, Any]:
-    """What the kernels' template parameters are bound to."""
+    """The kernels' template parameters, for `bind`."""
     given = {"has_weight": weight is not None, "has_bias": bias is not None}
     return {"T": x.dtype.np.type, "W": np.float64, "term": identity, **given}

@@ -1,7 +1,7 @@
 """Pooling of row-major images, plane by plane
 (`aten/src/ATen/native/cpu/{MaxPool,AvgPool,AdaptiveAvgPool}Kernel.cpp`).
 
-One item of work is a plane: a channel of an image. A row of windows is computed together: for each
+One item of work is a plane: a channel of an image. A row of windows is computed per_chunk: for each
 element of the window in turn, that element of all windows of the row is compared with (or added to)
 the results so far. With a stride of 2 this would read every other element, which vector units do
 badly; so the planes are first laid out as for a convolution, with a border and split into phases
@@ -256,10 +256,10 @@ def _laid_out(
     a time as a cache holds. The memory is used again for the next part.
     """
     (height, width), planes = x.shape[-2:], prod(x.shape[:-2])
-    together = max(1, min(planes, CHUNK // (plan.plane * x.itemsize)))
-    laid = Scratch(together * plan.plane, x.dtype)
+    per_chunk = max(1, min(planes, CHUNK // (plan.plane * x.itemsize)))
+    laid = Scratch(per_chunk * plan.plane, x.dtype)
     images = alias(x, (planes, 1, height, width), (height * width, 0, width, 1), x.storage_offset())
-    for first, n in chunks(planes, together):
+    for first, n in chunks(planes, per_chunk):
         lay_out(images, first, n, plan, window, laid, fill)
         yield first, n, laid
 

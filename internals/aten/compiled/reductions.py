@@ -147,8 +147,8 @@ def adds_up(source: dt.dtype, result: dt.dtype) -> bool:
 
 
 def sums(x: Tensor, dims: tuple[int, ...], out: Tensor, mean_of: int = 0) -> bool:
-    """Fill `out` with the sums over `dims`, or, where `mean_of` is not 0, with the means of so many
-    elements. False if numpy has to do it.
+    """Fill `out` with the sums over `dims`, divided by `mean_of` if that is not 0. False if numpy
+    has to do it.
     """
     return _totals(
         x, dims, out, row_sum, identity, divided if mean_of else as_it_is, float(mean_of)

@@ -49,8 +49,8 @@ ANY = 1 << 62  # a step that is not known when the kernel is compiled
 
 @cache
 def walk(kind: str, operands: int, in_place: frozenset[int] = frozenset()) -> Kernel:
-    """The kernel `kind` ("flat", "rows" or "tiles") for so many operands; those whose number is in
-    `in_place` are `out` itself.
+    """The kernel `kind` ("flat", "rows" or "tiles") for this number of operands; those whose
+    position is in `in_place` are `out` itself.
     """
     text = source(kind, operands, in_place)
     steps = [f"{name.upper()}_STEP" for name in ("out", *OPERANDS[:operands])]

@@ -221,9 +221,9 @@ def contiguous(t: Tensor) -> Tensor:
     return copy
 
 
-def chunks(count: int, together: int) -> Iterator[tuple[int, int]]:
-    """(first, number) of each part of 0..count, with `together` in all parts but the last."""
-    return ((first, min(together, count - first)) for first in range(0, count, together))
+def chunks(count: int, per_chunk: int) -> Iterator[tuple[int, int]]:
+    """(first, number) of each part of 0..count, with `per_chunk` in all parts but the last."""
+    return ((first, min(per_chunk, count - first)) for first in range(0, count, per_chunk))
 
 
 def image_at(t: Tensor, number: int) -> int:

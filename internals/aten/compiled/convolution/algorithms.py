@@ -39,7 +39,7 @@ class Scratch:
         self.array = aligned_zeros((0,))
 
     def address(self, numbers: int) -> int:
-        """The address of memory for so many float32 numbers."""
+        """The address of memory for at least this many float32 numbers."""
         if numbers > self.array.size:
             self.array = aligned_zeros((numbers,))
         return address_of(self.array)

@@ -43,7 +43,7 @@ from .small_kernels import Combine
 
 RUNS = 4  # of which the quickest counts
 PROMISING = 4  # direct tiles that are tried
-LARGE = 1 << 16  # so many weights may not stay in a processor's caches
+LARGE = 1 << 16  # weights; more may not stay in a processor's caches
 AHEAD = 1 << 12  # how far ahead they are fetched then, in numbers: 16 kilobytes
 # the most numbers of Winograd's scratch memory for one thread: a megabyte
 CACHE_NUMBERS = 1 << 18

@@ -1,9 +1,9 @@
 """Winograd's algorithm: a 3x3 convolution with fewer multiplications.
 
 A convolution with 3 weights is a product of polynomials, and polynomials that are known by their
-values at points are multiplied value by value. F(m, 3), which computes m results, takes m + 2
-points (the last is infinity), so they cost m + 2 multiplications instead of 3m. In two dimensions
-F(4, 3) needs 36 for 16 pixels, a quarter of 144. Three matrices describe it (Lavin and Gray 2015,
+values at points are multiplied value by value. F(m, 3) computes m results from the values at m + 2
+points (the last is infinity), with m + 2 multiplications instead of 3m. In two dimensions F(4, 3)
+needs 36 for 16 pixels, a quarter of 144. Three matrices describe it (Lavin and Gray 2015,
 https://arxiv.org/abs/1509.09308):
 
     y = Aᵀ [ (G w Gᵀ) * (Bᵀ x B) ] A         G: weights to values at the points, Bᵀ: input likewise,
@@ -60,7 +60,7 @@ class Winograd(NamedTuple):
     weights: Pointer  # (points², groups of blocks, in channels, blocks of a group * 16)
     ends: Ends
     scratch: Pointer
-    scratch_size: int  # of one thread
+    scratch_size: int  # elements for each item; a call begins at the place of its first item
     tiles: int  # of an image
     tiles_in_row: int
     all_tiles: int  # of all images
@@ -82,13 +82,15 @@ def matrices(m: int) -> tuple[Matrix, Matrix, Matrix]:
     """
     points = [Fraction(p) for p in POINTS[m]]
     distances = [_product([p - q for q in points if q != p]) for p in points]
-    back = [[p**power for p in points] + [Fraction(int(power == m - 1))] for power in range(m)]
+    from_points = [
+        [p**power for p in points] + [Fraction(int(power == m - 1))] for power in range(m)
+    ]
     weights = [[p**k / d for k in range(3)] for p, d in zip(points, distances)] + [
         [Fraction(int(k == 2)) for k in range(3)]
     ]
     others = [[q for q in points if q != p] for p in points] + [points]
-    forth = [_with_zeros_at(roots, m + 2) for roots in others]
-    return back, weights, forth
+    to_points = [_with_zeros_at(roots, m + 2) for roots in others]
+    return from_points, weights, to_points
 
 
 def _product(numbers: list[Fraction]) -> Fraction:
@@ -111,7 +113,7 @@ def write_winograd(tile: WinogradTile) -> str:
     tiles.
     """
     m, points = tile.m, tile.m + 2
-    back, _, forth = matrices(m)
+    from_points, _, to_points = matrices(m)
     code = Code("winograd", Winograd)
     a: Any = code.arguments
     product = Tile(1, tile.columns, tile.blocks, LANES, LANES, tile.ahead)
@@ -171,9 +173,11 @@ def write_winograd(tile: WinogradTile) -> str:
                     [code.load(lines[r], c * LANES) for r in range(points)] for c in range(points)
                 ]
                 # Bᵀ x B: first down the columns, then along the rows of what that gives
-                half = [apply(code, forth, column) for column in grid]  # [column][point]
+                half = [apply(code, to_points, column) for column in grid]  # [column][point]
                 for p in range(points):
-                    for q, v in enumerate(apply(code, forth, [half[c][p] for c in range(points)])):
+                    for q, v in enumerate(
+                        apply(code, to_points, [half[c][p] for c in range(points)])
+                    ):
                         code.store(v, code.at(place, code.mul(in_plane, p * points + q)))
 
             code.loop(a.in_blocks, [], one_block, at_least_once=True)
@@ -249,11 +253,12 @@ def write_winograd(tile: WinogradTile) -> str:
                     ]
                     for q in range(points)
                 ]
-                half = [apply(code, back, values) for values in grid]  # [point of columns][row]
+                # Aᵀ ... A: half is [point of columns][row]
+                half = [apply(code, from_points, values) for values in grid]
                 results = [
                     v
                     for r in range(m)
-                    for v in apply(code, back, [half[q][r] for q in range(points)])
+                    for v in apply(code, from_points, [half[q][r] for q in range(points)])
                 ]
                 results = ends.results([code.b.fadd(v, b) for v in results], places)
                 store(results, places(a.ends.out), known_rows, known_columns)
