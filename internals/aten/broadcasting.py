@@ -32,6 +32,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         if tuple(shape) == result:
             continue
         n = max(len(result), len(shape))
+        # dimensions that are missing on the left have size 1
         a = (1,) * (n - len(result)) + result
         b = (1,) * (n - len(shape)) + tuple(shape)
         for d in range(n - 1, -1, -1):

@@ -143,7 +143,7 @@ def _decide_dtypes(
     if promote == "float" and common.category < dt.FLOATING:
         common = dt.get_default_dtype()
     d.common_dtype, d.result_dtype = common, result or common
-    if promote is None:
+    if promote is None:  # `where`: the condition keeps its dtype
         d.targets = [inputs[0].dtype] + [d.result_dtype] * (len(inputs) - 1)
     elif wide_scalars and common is dt.float16:
         d.targets = [

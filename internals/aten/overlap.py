@@ -76,6 +76,7 @@ def _overlap(a: TensorImpl, b: TensorImpl) -> int:
         and is_non_overlapping_and_dense(h.sizes, h.strides)
     ):
         return 0
+    # both fill their ranges of the storage without gaps, so they overlap if the ranges do
     begin_a, begin_b = a._offset * g.dtype.itemsize, b._offset * h.dtype.itemsize
     end_a, end_b = begin_a + g.nbytes, begin_b + h.nbytes
     if begin_a == begin_b and end_a == end_b:

@@ -43,5 +43,5 @@ def set_output(
     check_dtype(dtype, out.dtype)
     check_device(device, out.device)
     resize_output(out, sizes)
-    check_no_internal_overlap(out)
+    check_no_internal_overlap(out)  # after resizing, which makes it contiguous
     return out

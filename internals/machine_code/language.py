@@ -174,6 +174,7 @@ def bound(instance: DeviceFunction, called: Callable[[Inline], Any]) -> Any:
             )
         if value is not MISSING:
             scope[name] = called(as_inline(value)) if isinstance(value, DeviceFunction) else value
+    # the same bytecode with other globals; enclosing variables are cells, in the code's order
     function: Any = instance.function
     cells = tuple(types.CellType(scope[n]) for n in function.__code__.co_freevars)
     return types.FunctionType(

@@ -80,6 +80,7 @@ def _chains() -> Entry:
         f"  %s{c} = fadd {vector} %{f's{c - 1}' if c > 1 else 'w0'}, %w{c}"
         for c in range(1, CHAINS)
     ]
+    # a loop that carries CHAINS vectors; each multiply-add has its own, so none waits for another
     text = "\n".join([
         f"declare {vector} @{fma}({vector}, {vector}, {vector})",
         "define void @chains(i64 %begin, i64 %end, ptr %args) {",

@@ -85,7 +85,7 @@ def _look(path: Path, make: bool, inside: bool) -> None:
     in it. `make`: create it if there is none.
     """
     try:
-        status = os.lstat(path)
+        status = os.lstat(path)  # of a link itself, not of its target
     except PermissionError:
         raise _unreadable(path) from None
     except FileNotFoundError:

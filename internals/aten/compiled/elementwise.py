@@ -247,6 +247,7 @@ def _in_place(output: Tensor, inputs: Sequence[Any]) -> frozenset[int] | None:
             same.append(i)
         elif isinstance(x, TensorImpl) and x._storage is output._storage:
             g, h = x._geometry, output._geometry
+            # another tensor object, but the same elements in the same order
             if (
                 x._offset == output._offset
                 and g.sizes == h.sizes

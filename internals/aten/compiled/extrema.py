@@ -89,6 +89,7 @@ def extremes_of_columns(
         o = part // chunks
         top = (part - o * chunks) * chunk
         target = part * inner
+        # the first row is the best so far; then one row after the other
         for j in range(left, right):
             out[target + j] = x[o * outer_stride + top * stride + j]
         for i in range(top + 1, min(top + chunk, n)):

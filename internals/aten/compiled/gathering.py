@@ -85,6 +85,7 @@ def read_elements(
     along, across = steps.n if ALONG < 0 else ALONG, steps.inner if ACROSS < 0 else ACROSS
     for row in range(begin, end):
         o, p = row // places.n, row % places.n
+        # where the row begins in the index, and the slice in x; `out` is contiguous
         rows, start = o * places.strides.outer + p * places.strides.n, o * steps.outer
         for i in range(places.inner):
             at = index[rows + i * step]
@@ -112,7 +113,7 @@ def read_rows(
             at += n
         if at < 0 or at >= n:
             wrong[0] = 1
-        else:
+        else:  # the whole row is copied
             start = o * steps.outer + at * steps.n
             for i in range(inner):
                 out[row * inner + i] = x[start + i * step]
@@ -125,6 +126,7 @@ def write_elements(
 ) -> None:  # fmt: skip
     """scatter: x[o, index[o, p, i], i] = OP(old, src[o, p, i]). One item of work is a slice, or,
     with `BY_COLUMNS`, a column; `places` is the block of the index."""
+    # no two items write to the same place, so no two threads do
     first, last, left, right = begin, end, 0, places.inner
     if BY_COLUMNS:
         first, last, left, right = 0, places.outer, begin, end
@@ -151,6 +153,7 @@ def add_rows(
     """index_add: x[o, index[p], i] += alpha * src[o, p, i]. One item of work is a slice, or, with
     `BY_COLUMNS`, a column; `rows` is the block of src.
     """
+    # no two items write to the same place, so no two threads do
     first, last, left, right = begin, end, 0, rows.inner
     if BY_COLUMNS:
         first, last, left, right = 0, rows.outer, begin, end
@@ -191,7 +194,7 @@ def gather(out: Tensor, x: Tensor, dim: int, index: Tensor) -> bool | None:
     if bits is None:
         return False
     n, steps = block.n, block.strides
-    if places.inner == 1:
+    if places.inner == 1:  # along the last dimension: let the inner loop run along it
         places, steps = places.turned(), steps._replace(inner=0)
     bound = read_elements.bind(
         STEP=_known(places.strides.inner), ALONG=_known(steps.n), ACROSS=_known(steps.inner),
@@ -243,13 +246,13 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | Any, reduce: str =
     ):
         return False
     words = _word(x) if reduce else _bits(x)
-    held, values = None, None
+    held, values = None, None  # held: keeps a number's memory alive while the kernel runs
     if isinstance(src, TensorImpl):
         values = _block_of(src, dim, index.shape)
         if values is None or not are_apart(x, index, src):
             return False
         address, src_steps = backed_ptr(src), values.strides
-    else:
+    else:  # a number: strides of 0 read it for every element
         held = np.asarray(src, x.dtype.np)
         address, src_steps = held.__array_interface__["data"][0], Steps(0, 0, 0)
     if (
@@ -301,7 +304,7 @@ def index_add(
         return False
     if index.dim() > 1 and not index.is_contiguous():
         return False
-    by_columns = block.outer == 1 and block.inner > 1
+    by_columns = block.outer == 1 and block.inner > 1  # one slice: threads share its columns
     bound = add_rows.bind(
         T=_number(words), BY_COLUMNS=by_columns, STEP=_known(rows.strides[2]), WRAPS=wraps
     )

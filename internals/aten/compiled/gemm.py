@@ -259,11 +259,12 @@ def _plan_of_dot(x: Geometry, w: Geometry, bias: Geometry | None, at_any_size: b
         or w.strides[0] != 1
         or (bias is not None and len(bias.sizes) != 1)
     ):
-        return None
+        return None  # terms must be neighbours in memory, in both operands
     is_large = rows * terms * columns >= DOT_LEAST_WORK and terms >= DOT_LEAST_TERMS
     if not at_any_size and not (is_large and rows in DOT_ROWS and x.nbytes <= DOT_MOST_BYTES):
         return None
     used = dot_tile(x.dtype, rows)
+    # the kernel moves its last tile back rather than cross the edge, so one tile must fit
     if rows < DOT_ROWS[0] or columns < used.columns or not available(x.dtype):
         return None
     items, grain = ceil(columns / used.columns), max(1, DOT_GRAIN // (rows * terms * used.columns))

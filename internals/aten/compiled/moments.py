@@ -90,6 +90,7 @@ def moments_of_columns(
                 means[target + j] += W(x[row + j])
         for j in range(left, right):
             means[target + j] /= W(bottom - top)
+        # the second pass, while the chunk is still in the cache
         for i in range(top, bottom):
             row = o * outer_stride + i * stride
             for j in range(left, right):
@@ -113,6 +114,7 @@ def moments(x: Tensor, dims: tuple[int, ...]) -> Any:
     else:
         bound = moments_of_columns.bind(W=np.float64)
         sizes = n, inner, chunk, chunks, tiles, rows.outer_stride, rows.stride
+    # of each chunk; rows are the case of inner = 1
     mean, m2 = np.empty((rows.outer, chunks, inner)), np.empty((rows.outer, chunks, inner))
     addresses = address(a), address(mean), address(m2)
     units, grain = rows.outer * chunks * tiles, max(1, GRAIN // (chunk * min(TILE, inner)))

@@ -193,6 +193,7 @@ def layer_norm(
     rows = mean.numel()
     n, word = x.numel() // rows, WORD[x.dtype.np.char]
     bound = layer_norm_of_rows.bind(**_bindings(x, weight, bias))
+    # in place of a weight or bias that is missing stands x, which the kernel does not read as such
     addresses = [backed_ptr(x if t is None else t) for t in (x, weight, bias, out, mean, rstd)]
     return run(bound, " ".join([word] * 6), rows, max(1, GRAIN // n), *addresses, n, eps)
 

@@ -381,6 +381,7 @@ def columns_softmax(
 ) -> Any:
     """`row_softmax` of columns, whose largest elements and sums are written on the way."""
     columns_largest(x, largest, here, top, n, stride, left, right)
+    # exponentials and their sums, then the quotients
     for j in range(left, right):
         totals[here + j] = W(0)
     for i in range(n):
@@ -413,7 +414,7 @@ def columns_log_softmax(
     """`row_log_softmax` of columns."""
     columns_largest(x, largest, here, top, n, stride, left, right)
     columns_exp_sum(x, largest, totals, here, top, n, stride, left, right)
-    for j in range(left, right):
+    for j in range(left, right):  # one logarithm a column
         totals[here + j] = math.log(totals[here + j])
     for i in range(n):
         row = top + i * stride

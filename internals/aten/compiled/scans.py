@@ -104,6 +104,7 @@ def scan(x: Tensor, out: Tensor, dim: int, product: bool) -> bool:
     if inner == 1:
         bound, grain = scans_of_rows.bind(**bindings), max(4, GRAIN // n)
         return run(bound, f"{words}", outer, grain, backed_ptr(x), backed_ptr(out), n, start)
+    # columns, (outer, n, inner)
     running, (tile, tiles) = np.empty((outer, inner), wide), tiles_of(outer, inner)
     addresses = backed_ptr(x), backed_ptr(out), address(running)
     return run(

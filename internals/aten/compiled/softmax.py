@@ -147,6 +147,7 @@ def exp_sums_of_columns(
         o, left, right = tile_of_columns(unit, inner, tile, tiles)
         here, top = o * inner, o * outer_stride
         columns_largest(x, largest, here, top, n, stride, left, right)
+        # not shifted by an infinity: inf - inf would be NaN
         for j in range(here + left, here + right):
             shifts[j] = largest[j] if abs(largest[j]) < T(np.inf) else T(0)
         columns_exp_sum(x, shifts, totals, here, top, n, stride, left, right)
@@ -178,6 +179,7 @@ def softmax(name: str, x: Tensor, out: Tensor, dim: int) -> bool:
         bound = results_of_rows.bind(row_result=of_row).bind(**types, **keys_for(types["T"]))
         grain = max(1, GRAIN // n)
         return run(bound, f"{word} {word}", outer, grain, backed_ptr(x), backed_ptr(out), n)
+    # columns, (outer, n, inner)
     largest, totals = np.empty((outer, inner), x.dtype.np), np.empty((outer, inner))
     tile, tiles = tiles_of(outer, inner)
     addresses = backed_ptr(x), backed_ptr(out), address(largest), address(totals)
@@ -196,7 +198,7 @@ def softmax_backward(name: str, g: Tensor, y: Tensor, out: Tensor, dim: int) -> 
     word, of_row, of_columns = WORD[y.dtype.np.char], *BACKWARD[name]
     types = {"T": y.dtype.np.type, "W": np.float64}
     if inner == 1:
-        if name == "log_softmax":
+        if name == "log_softmax":  # only its gradient adds up a row by `row_sum`, which has a term
             types["term"] = identity
         bound = gradients_of_rows.bind(row_result=of_row).bind(**types)
         pointers = backed_ptr(g), backed_ptr(y), backed_ptr(out)

@@ -142,7 +142,7 @@ def sort(t: Tensor, values: Tensor, indices: Tensor, dim: int, descending: bool)
     """
     if t.dtype.np.char not in WORD or not SHORT <= t.shape[dim] < 1 << 31:
         return False
-    x = np.ascontiguousarray(np.moveaxis(array(t), dim, -1))
+    x = np.ascontiguousarray(np.moveaxis(array(t), dim, -1))  # rows, a copy unless dim is the last
     n, word = x.shape[-1], WORD[x.dtype.char]
     rows = x.size // n
     bindings = _keys(x.dtype)
@@ -161,7 +161,7 @@ def sort(t: Tensor, values: Tensor, indices: Tensor, dim: int, descending: bool)
     sizes = n, rows, parts, -int(descending)
     if not run(sorts_of_rows.bind(**bindings), words, parts, 1, *addresses, *sizes):
         return False
-    if not straight:
+    if not straight:  # the results are rows, too, and have to be copied back
         for target, a in zip((values, indices), found):
             array(target)[...] = np.moveaxis(a, -1, dim)
     return True

@@ -97,6 +97,7 @@ def rows(begin, end, {_pointers(read)}, n1, n2, width, {_each(read, "{0}0, {0}1,
 
 def _tiles(names: list[str], read: list[str]) -> str:
     """The text of `tiles`: an item of work is a band of `HEIGHT` rows of a plane (i, j)."""
+    # the same statement in two loops, of which the first has a size known to the compiler
     element = _element(names, read, "{0}_plane + y * {0}2 + x * {0}_step")
     strides = _each(read, "{0}0, {0}1, {0}2, {0}3")
     return f"""\

@@ -352,6 +352,7 @@ def add_columns(begin: int, end: int, x: Values, out: Values, how: Columns) -> N
         for i in range(height):
             for j in range(width):
                 out[to + i * how.out.h + j * how.out.w] = T(0)
+        # row (c, element) of the columns goes to one shifted plane; first..last are inside
         for element in range(kernel.h * kernel.w):
             shift_h = element // kernel.w * dilation.h - padding.h
             shift_w = element % kernel.w * dilation.w - padding.w

@@ -45,6 +45,7 @@ def exp(x: float) -> Any:
 @inline
 def exp2(x: float) -> Any:
     """2^x, exactly for integers."""
+    # bounds beyond which the result is inf or 0, but which `scaled` can still handle
     x = T(1100) if x > T(1100) else x
     x = T(-1100) if x < T(-1100) else x
     if T is float32:

@@ -150,7 +150,7 @@ class Depthwise(NamedTuple):
         """A step with weights (blocks, kh, kw, 16), or (1, kh, kw, 16) that serve all blocks. `a`,
         a layer, has stride, padding, dilation and bounds.
         """
-        dilation = getattr(a, "dilation", (1, 1))
+        dilation = getattr(a, "dilation", (1, 1))  # average pooling has none
         n, _, h, w = out.sizes
         source, bias = x.place(*a.padding), aligned(bias)
         tile = DepthwiseTile(self.columns, a.stride[1])

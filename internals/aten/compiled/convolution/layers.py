@@ -138,6 +138,7 @@ def output_sizes(layer: Layer, sizes: Sequence[Sizes]) -> Sizes:
     these sizes.
     """
     first = sizes[0]
+    # layers of rows, (N, I) or (N, L, I), and of any sizes
     if isinstance(layer, Flatten):
         if len(first) not in (2, 4):
             raise Unsupported(f"flattening {first}")
@@ -153,6 +154,7 @@ def output_sizes(layer: Layer, sizes: Sequence[Sizes]) -> Sizes:
         if any(s != first for s in sizes):
             raise Unsupported(f"a sum that broadcasts {sizes}")
         return first
+    # layers of pictures, (N, C, H, W)
     if len(first) != 4:
         raise Unsupported(f"pictures have 4 dimensions, not {len(first)}")
     n, c, h, w = first

@@ -174,6 +174,7 @@ def write_maximum() -> str:
         the one after its last inside.
         """
         start = code.sub(code.mul(i, m.stride[n]), m.padding[n])
+        # pixels from the window's begin to the picture's, and to its end; a dilation apart
         missing = code.max(code.sub(0, start), 0)
         room = code.max(code.sub(m.size[n], start), 0)
         return (
@@ -200,6 +201,7 @@ def write_maximum() -> str:
 
                 return code.range(first, last, carried, kernel_element)
 
+            # only rows and columns inside: a window that lies in the padding alone gives -inf
             (best,) = code.range(first_row, last_row, [lowest], kernel_row)
             code.store(best, out_at, code.mul(j, LANES))
 
@@ -223,6 +225,7 @@ def write_combine() -> str:
 
         def one_pixel(j: Any, _: object) -> None:
             at = code.mul(j, LANES)
+            # b is only read if there is one
             v = code.unless(
                 none, [code.load(a, at)], lambda v: [code.b.fadd(v[0], code.load(b, at))]
             )[0]

@@ -204,6 +204,7 @@ def write_winograd(tile: WinogradTile) -> str:
                 )
 
                 def some_tiles(j: Any, _: object) -> None:
+                    # (columns tiles, in channels) @ (in channels, blocks * 16), in registers
                     first = code.mul(
                         code.min(code.mul(j, tile.columns), code.sub(a.group_tiles, tile.columns)),
                         LANES,
@@ -286,6 +287,7 @@ def write_winograd(tile: WinogradTile) -> str:
         def store_one(v: Any, place: Any, _: object) -> None:
             code.store(v, place)
 
+        # most tiles are whole: they need no test for each pixel
         code.unless(code.b.not_(whole), [], all_of_it)
         code.unless(whole, [], part)
 
