@@ -149,6 +149,7 @@ def _checksum(key: str, kind: str, payload: bytes) -> bytes:
 
 
 def _say_refused(folder: Path, refused: trust.Refused) -> None:
+    """Warn that the files of a folder are not trusted."""
     warn_once(
         f"compiled code in {folder} is not used, and each process compiles its own: {refused}, or "
         "set INTERNALS_CACHE_DIR to a folder that only you can write"

@@ -212,6 +212,7 @@ def _beginning() -> bytes:
 
 @once
 def _binding() -> Any:
+    """llvmlite, imported and initialised when it is first needed."""
     import llvmlite.binding as ll
 
     ll.initialize_native_target()
@@ -237,6 +238,7 @@ def _engine() -> Any:
 
 
 def _new_target_machine() -> Any:
+    """A code generator of LLVM for this CPU. The engine owns one, so there are two."""
     ll = _binding()
     target = ll.Target.from_default_triple()
     return target.create_target_machine(

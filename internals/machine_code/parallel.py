@@ -132,6 +132,7 @@ def _serve(work: SimpleQueue[Any]) -> None:
 
 
 def _default_number() -> int:
+    """OMP_NUM_THREADS if it is a positive integer, else the number of usable CPUs."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
@@ -141,6 +142,7 @@ def _default_number() -> int:
 
 
 def _limit_blas(number: int) -> None:
+    """Let the BLAS library behind numpy use `number` threads."""
     import threadpoolctl
 
     global _blas_limit  # kept, since threadpoolctl's limit ends with its object

@@ -108,6 +108,7 @@ class DeviceFunction:
         return self._open
 
     def _find_open(self) -> set[str]:
+        """`open_parameters`, computed from the names in the code."""
         found = set()
         for name in self.names():
             value = self._written(name)

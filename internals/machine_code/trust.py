@@ -158,6 +158,7 @@ def _unreadable(path: Path) -> Refused:
 
 
 def _user(uid: int) -> str:
+    """A user's name, or number if it has none."""
     import pwd
 
     try:

@@ -192,6 +192,7 @@ def _of_columns(x: Array, rows: Rows, largest: bool) -> Any:
 
 
 def _columns_with_indices(x: Array, rows: Rows, largest: bool) -> Any:
+    """(values, indices) of columns, both (outer, inner); None without a kernel."""
     word, n, inner = WORD[x.dtype.char], rows.n, rows.inner
     bound = extremes_of_columns_with_indices.bind(better=_better(largest))
     values, indices = (

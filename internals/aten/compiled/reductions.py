@@ -263,6 +263,7 @@ def _plan(
 
 
 def _entry(source: Any, result: Any, total: Inline, of: Inline, last: Inline) -> Any:
+    """The machine code of `totals_of_rows` for these numpy dtypes; None if there is none."""
     bound = totals_of_rows.bind(
         O=result.type, W=_wide(result).type, row_total=total, term=of, finish=last
     )

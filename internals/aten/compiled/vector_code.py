@@ -103,6 +103,7 @@ class Code:
         return ir.Constant(I64, value) if isinstance(value, int) else value
 
     def add(self, a: object, b: Any) -> Any:
+        """a + b of integers; no instruction if b is the Python int 0."""
         return (
             a
             if isinstance(b, int) and b == 0

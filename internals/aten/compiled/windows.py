@@ -150,6 +150,8 @@ def _spread_out(
     x: Tensor, first: int, n: int, phases: Table, places: tuple[int, int], window: Window,
     out: Scratch, steps: tuple[int, int], fill: float,
 ) -> None:  # fmt: skip
+    """Run `spread_out` on images first..first + n of x. In `out`, images and phases lie `steps`
+    apart."""
     _, channels, *image = x.shape
     how = Spread(
         channels,

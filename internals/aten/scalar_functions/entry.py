@@ -73,6 +73,7 @@ class ScalarFunction(Template):
 
     @cached_property
     def _derived(self) -> Any:
+        """The loop of the formula on arrays, made when it is first used."""
         from .on_arrays import loop_of
 
         loop = loop_of(self)

@@ -69,6 +69,7 @@ class Direct(NamedTuple):
         return f"direct, {pixels} pixels x {self.blocks * LANES} channels{_prefetched(self.ahead)}"
 
     def make(self, p: Problem, scratch: Scratch) -> Made:
+        """The step that solves the problem this way."""
         view = View.of(p)
         weights, starts, counts = self.pack(p)
         # planes have no block of channels to loop over, so the columns of the kernel are unrolled
@@ -133,6 +134,7 @@ class Depthwise(NamedTuple):
         return f"depthwise, {self.columns} pixels x {LANES} channels"
 
     def make(self, p: Problem, scratch: Scratch) -> Made:
+        """The step that solves the problem this way, which needs a depthwise convolution."""
         a = p.layer
         height, width = a.weight.shape[2:]
         # (C, 1, kh, kw) to (blocks, kh, kw, 16)
@@ -185,6 +187,7 @@ class Winograd(NamedTuple):
         return f"Winograd F({self.m}, 3), {tile}{_prefetched(self.ahead)}"
 
     def make(self, p: Problem, scratch: Scratch) -> Made:
+        """The step that solves the problem this way, with memory for the transformed tiles."""
         tile = WinogradTile(self.m, self.columns, self.blocks, self.ahead)
         n, _, height, width = p.out.sizes
         weights, bias = self.pack(p), aligned(p.bias())

@@ -97,12 +97,15 @@ def candidates(p: Problem) -> list[Algorithm]:
 
 
 def _direct_candidates(p: Problem) -> list[Algorithm]:
+    """The `PROMISING` direct tiles with the least estimated cost, each in two variants: fetching
+    weights ahead or not if they are many, else with either order of the loops."""
     view, room = View.of(p), registers()
     found: list[tuple[float, Direct]] = []  # (cost, tile)
     for blocks in (1, 2, 3, 4, 8):
         if blocks > p.out.blocks or (p.layer.groups > 1 and blocks > 1):
             continue
         for rows in range(1, min(view.height, 8) + 1):
+            # widths that cut a row into equal tiles: a last tile that begins earlier repeats work
             widths = {_fit(view.width, most) for most in range(1, room // (rows * blocks) + 1)}
             for columns in widths:
                 found.append(

@@ -205,6 +205,7 @@ class Network:
         return packed
 
     def _buffer(self, v: int) -> Buffer:
+        """The buffer that a value lies in, of blocks or planes."""
         v = self._root(v)
         return self._planes[v] if v in self._planes else self._buffers[v]
 
@@ -228,6 +229,7 @@ class Network:
         return small_step("combine", record, n * out.blocks * h, self.threads)
 
     def _convolution(self, layer: Convolution, x: Buffer, out: Buffer) -> Step:
+        """The step of a convolution, by the algorithm of `choose`."""
         residual = self._buffer(layer.inputs[1]) if len(layer.inputs) == 2 else None
         problem = Problem(layer, x, out, residual, self.threads)
         number = next(self._numbers)
@@ -242,6 +244,7 @@ class Network:
         return made.step
 
     def _average(self, layer: AveragePool, x: Buffer, out: Buffer) -> Step:
+        """The step of average pooling."""
         kernel = layer.kernel or x.sizes[2:]
         # a depthwise convolution whose weights are all 1 / (number of elements)
         weights = aligned(np.full((1, *kernel, LANES), 1 / (kernel[0] * kernel[1]), np.float32))
@@ -254,6 +257,7 @@ class Network:
         return made.step
 
     def _maximum(self, layer: MaxPool, x: Buffer, out: Buffer) -> Step:
+        """The step of max pooling. It needs no border: the kernel tests for the edges."""
         n, _, height, width = out.sizes
         windows = (
             Pair(*pair) for pair in (layer.kernel, layer.stride, layer.padding, layer.dilation)

@@ -31,6 +31,8 @@ class Reorder(NamedTuple):
 
 
 class Pair(NamedTuple):
+    """A number for the rows and one for the columns."""
+
     row: int
     column: int
 
@@ -155,6 +157,8 @@ def _unpack_pixel(
 
 
 def _each_channel(code: Code, count: Any, body: Callable[[Any], None]) -> None:
+    """The code of `body(c)` for 0 <= c < count."""
+
     def turn(c: Any, _: object) -> None:
         body(c)
 

@@ -315,6 +315,7 @@ def apply(code: Code, matrix: Matrix, values: list[Any]) -> list[Any]:
 
 
 def _by_pairs_of_rows(code: Code, matrix: Matrix, values: list[Any]) -> list[Any]:
+    """`matrix @ values` for Bᵀ: its first and last row alone, the others in pairs, for p and -p."""
     results: list[Any] = [None] * len(matrix)
     for r in (0, len(matrix) - 1):
         results[r] = _combine(code, list(zip(matrix[r], values)))
