@@ -1,7 +1,7 @@
 """Pooling of row-major images, plane by plane
 (`aten/src/ATen/native/cpu/{MaxPool,AvgPool,AdaptiveAvgPool}Kernel.cpp`).
 
-One item of work is a plane: a channel of an image. A row of windows is computed per_chunk: for each
+One item of work is a plane: a channel of an image. A row of windows is computed together: for each
 element of the window in turn, that element of all windows of the row is compared with (or added to)
 the results so far. With a stride of 2 this would read every other element, which vector units do
 badly; so the planes are first laid out as for a convolution, with a border and split into phases

@@ -1,4 +1,4 @@
-"""Where activations lie: in blocks of 16 channels, (N, C/16, H, W, 16), inside a border of zeros.
+"""The memory of activations: blocks of 16 channels, (N, C/16, H, W, 16), inside a border of zeros.
 
 A vector register holds 16 channels of one pixel, and neighbouring pixels are neighbours in memory.
 The border holds the zeros of a convolution's padding, so the kernels need no test at the edges.
