@@ -158,9 +158,9 @@ def common_device(tensors: list[Any], out: Tensor | None) -> Any:
     """The first device that is not the CPU, if there is one, else the CPU. Raises RuntimeError if
     another tensor is elsewhere, unless it is a 0-d tensor on the CPU.
     """
-    everyone = tensors if out is None else [out, *tensors]
-    common = next((t.device for t in everyone if t.device is not CPU), CPU)
-    for t in everyone:
+    all_tensors = tensors if out is None else [out, *tensors]
+    common = next((t.device for t in all_tensors if t.device is not CPU), CPU)
+    for t in all_tensors:
         if t.device is not common and (t.shape or t is out or t.device is not CPU):
             raise RuntimeError(
                 "Expected all tensors to be on the same device, but found at least two devices, "

@@ -65,7 +65,7 @@ class Methods:
         one, calls the operator directly."""
         op = next(iter(Overloads(self.lines[name])))[0]
         arguments = [a.name for a in op.schema.arguments]
-        place = arguments.index("self")  # 1 in where(condition, self, other)
+        position = arguments.index("self")  # 1 in where(condition, self, other)
         call, parse = op.call, self.parser(name)
 
         def only_self(self: Any) -> Any:
@@ -75,10 +75,10 @@ class Methods:
             return parse((self, *args), kwargs)
 
         def self_later(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return parse((*args[:place], self, *args[place:]), kwargs)
+            return parse((*args[:position], self, *args[position:]), kwargs)
 
         alone = len(parse.overloads) == len(arguments) == 1  # type: ignore[arg-type]
-        method: Any = only_self if alone else self_later if place else self_first
+        method: Any = only_self if alone else self_later if position else self_first
         owner = self.owner
         return _named(method, name, f"{owner.__name__}.", owner.__module__, self.lines[name])
 
@@ -110,8 +110,8 @@ class Overloads:
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         for word in self.words:
             names, _, order = word.partition(":")
-            op, *twin = (operator_named(name) for name in names.split(">"))
-            yield (op, twin[0] if twin else None, order.replace(",", " "))
+            op, *out_variant = (operator_named(name) for name in names.split(">"))
+            yield (op, out_variant[0] if out_variant else None, order.replace(",", " "))
 
 
 def operator_named(name: str) -> OperatorHandle:

@@ -7,7 +7,7 @@ An exact answer is expensive in general, so only the cheap cases are decided: wh
 to say", the operation goes ahead.
 
 How the real one differs: the same three answers; PyTorch also has an exact test, used by
-`index_put_` and its kind.
+`index_put_` and similar operators.
 """
 
 from __future__ import annotations

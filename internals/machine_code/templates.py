@@ -81,15 +81,15 @@ class DeviceFunction:
         if isinstance(value, Template) and value.default is not None:
             return value.default
         if isinstance(value, Choice):
-            return Choice(self._hand_on(value.gpu), self._hand_on(value.elsewhere))
-        return self._hand_on(value) if isinstance(value, DeviceFunction) else value
+            return Choice(self._pass_bindings(value.gpu), self._pass_bindings(value.elsewhere))
+        return self._pass_bindings(value) if isinstance(value, DeviceFunction) else value
 
-    def _hand_on(self, called: Any) -> Any:
+    def _pass_bindings(self, called: Any) -> Any:
         """`called` with this instance's bindings for its open parameters."""
         if isinstance(called, DeviceFunction):
             # again and again, as a bound function may have open parameters of its own
-            while handed_on := {n: v for n, v in self.bindings if n in called.open_parameters()}:
-                called = called.bind(**handed_on)
+            while passed_on := {n: v for n, v in self.bindings if n in called.open_parameters()}:
+                called = called.bind(**passed_on)
         return called
 
     def open_parameters(self) -> frozenset[str]:

@@ -91,7 +91,7 @@ def _look(path: Path, make: bool, inside: bool) -> None:
     except FileNotFoundError:
         if not make:
             raise
-        status = _made(path, inside)
+        status = _new_folder(path, inside)
     if stat.S_ISLNK(status.st_mode):
         raise Refused(f"{path} is a link; delete it")
     if not stat.S_ISDIR(status.st_mode):
@@ -102,7 +102,7 @@ def _look(path: Path, make: bool, inside: bool) -> None:
         _stays_in_place(path, status)
 
 
-def _made(path: Path, inside: bool) -> os.stat_result:
+def _new_folder(path: Path, inside: bool) -> os.stat_result:
     """The status of a new folder. In the cache everyone may read it; above it the umask decides."""
     try:
         os.mkdir(path, 0o755)

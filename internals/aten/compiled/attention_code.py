@@ -76,9 +76,9 @@ def write_attend(vector: Vector) -> str:
     a: Any = code.arguments
     slots = [code.slots(record) for record in (Gemm, Weigh, Gemm)]
     # once for each call: a pair of pieces, (block, n_keys) for scores and as much for weights
-    piece, both = code.take(a.taken), code.mul(a.block, a.n_keys)
-    scores = code.at(a.pieces, code.mul(code.mul(piece, 2), both))
-    weights = code.at(scores, both)
+    pair, size_of_scores = code.take(a.taken), code.mul(a.block, a.n_keys)
+    scores = code.at(a.pieces, code.mul(code.mul(pair, 2), size_of_scores))
+    weights = code.at(scores, size_of_scores)
     blocks, all_seen = code.parts(a.n_queries, a.block), code.is_zero(a.causal)
 
     def one_item(i: Any, _: object) -> None:
@@ -91,20 +91,22 @@ def write_attend(vector: Vector) -> str:
         first_sees = code.select(all_seen, a.n_keys, code.add(first, 1))
         keys = code.at(a.keys, code.mul(matrix, code.mul(a.size, a.n_keys)))
 
-        def here(start: Any, steps: Any, row: Any) -> Any:
+        def row_at(start: Any, steps: Any, row: Any) -> Any:
             """The address of a row of this batch and head."""
             places = (steps.batch, batch), (steps.head, head), (steps.row, row)
             return code.at(start, *(code.mul(step, i) for step, i in places))
 
         # (count, size) @ (size, seen), times the factor
         score = Gemm(
-            here(a.queries, a.of_queries, first), keys, a.rows_of_keys, scores, count, seen, a.size,
-            seen, a_row=a.of_queries.row, a_term=a.column, out_row=a.n_keys, factor=a.factor,
+            row_at(a.queries, a.of_queries, first), keys, a.rows_of_keys, scores, count, seen,
+            a.size, seen, a_row=a.of_queries.row, a_term=a.column, out_row=a.n_keys,
+            factor=a.factor,
         )  # fmt: skip
         # (count, seen) @ (seen, value_size)
         mix = Gemm(
-            weights, here(a.values, a.of_values, 0), a.rows_of_values, here(a.out, a.of_out, first),
-            count, a.value_size, seen, a.value_size, a_row=a.n_keys, a_term=1, out_row=a.of_out.row,
+            weights, row_at(a.values, a.of_values, 0), a.rows_of_values,
+            row_at(a.out, a.of_out, first), count, a.value_size, seen, a.value_size,
+            a_row=a.n_keys, a_term=1, out_row=a.of_out.row,
         )  # fmt: skip
         weigh = Weigh(scores, weights, seen, a.n_keys, first_sees, a.causal)
         steps = (a.score, score, code.parts(count, a.score_rows)), (a.weigh, weigh, count)

@@ -86,7 +86,7 @@ def run_loop(
     in_place = _in_place(output, inputs)
     if entry is None or in_place is None:
         return False
-    own = loop.keywords if loop.__class__ is partial else {}  # the loop's numbers, such as alpha
+    loop_numbers = loop.keywords if loop.__class__ is partial else {}  # such as alpha
     key = (entry, in_place)
     plan = decisions.plans.get(key, MISSING)
     if plan is MISSING:
@@ -101,7 +101,7 @@ def run_loop(
         gains = WORTH_THREADS
     if not use_compiled(g.numel, gains):
         return False
-    _run(plan, iterator, decisions, own, output, in_place)
+    _run(plan, iterator, decisions, loop_numbers, output, in_place)
     return True
 
 
@@ -109,23 +109,23 @@ def _run(
     plan: Plan,
     iterator: TensorIterator,
     decisions: Decisions,
-    own: dict[str, Any],
+    loop_numbers: dict[str, Any],
     output: Tensor,
     in_place: Any,
 ) -> None:
     """Run the plan with the addresses of output, inputs and the loop's own numbers."""
     common = iterator.common_dtype
-    addresses, held = [backed_ptr(output)], []  # held: arrays that must live until the kernel ends
+    addresses, kept_alive = [backed_ptr(output)], []  # arrays must live until the kernel ends
     for i, (x, target) in enumerate(zip(iterator.inputs, decisions.targets)):
         if isinstance(x, TensorImpl):
             if i not in in_place:
                 addresses.append(backed_ptr(x))
         else:
-            held.append(np.asarray(number(x, target)))
-            addresses.append(held[-1].__array_interface__["data"][0])
-    for value in own.values():
-        held.append(np.asarray(number(value, common)))
-        addresses.append(held[-1].__array_interface__["data"][0])
+            kept_alive.append(np.asarray(number(x, target)))
+            addresses.append(kept_alive[-1].__array_interface__["data"][0])
+    for value in loop_numbers.values():
+        kept_alive.append(np.asarray(number(value, common)))
+        addresses.append(kept_alive[-1].__array_interface__["data"][0])
     plan.run(*addresses)
 
 
@@ -151,8 +151,8 @@ def _planned(
         return None
     # the function's arguments are the inputs, then the loop's own numbers
     code = function.function.__code__
-    own = code.co_argcount - len(inputs)
-    if own < 0 or code.co_argcount > len(walks.OPERANDS):
+    loop_numbers = code.co_argcount - len(inputs)
+    if loop_numbers < 0 or code.co_argcount > len(walks.OPERANDS):
         return None
     shape = tuple(output.shape)
     sizes, strides = coalesce(
@@ -163,7 +163,7 @@ def _planned(
     operands += [
         Operand(WORDS[d], _number_type(t), s) for d, t, s in zip(dtypes, targets, strides[1:])
     ]
-    operands += [Operand(WORDS[common], _number_type(common), none)] * own
+    operands += [Operand(WORDS[common], _number_type(common), none)] * loop_numbers
     return planned(function.bind(T=_number_type(common)), sizes, tuple(operands), in_place)
 
 

@@ -23,8 +23,8 @@ multiplies every pair. BLAS begins by transposing w, which for few rows of x tak
 product itself.
 
 How the real one differs: MKL and oneDNN copy both matrices into the order in which their loops read
-them, and block the sum over k for the first-level cache. `bmm` (`aten/src/ATen/native/LinearAlgebra.cpp`)
-calls MKL's `gemm_batched`, and has a plain loop for products of less than 400 multiplications.
+them, and block the sum over k for the first-level cache. `bmm` calls MKL's `gemm_batched`, and has
+a plain loop for less than 400 multiplications (`aten/src/ATen/native/LinearAlgebra.cpp`).
 """
 
 from __future__ import annotations

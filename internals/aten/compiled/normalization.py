@@ -139,11 +139,11 @@ def layer_norm_backward_of_rows(
     """The gradients dx (rows, n), and partial sums of those of weight and bias, (blocks, n). One
     item of work is a block of rows."""
     for block in range(begin, end):
-        here = block * n
+        sums_at = block * n
         if has_weight:
             for i in range(n):
-                dweights[here + i] = T(0)
-                dbiases[here + i] = T(0)
+                dweights[sums_at + i] = T(0)
+                dbiases[sums_at + i] = T(0)
         for row in range(block * BLOCK, min(block * BLOCK + BLOCK, rows)):
             start, mean, rstd = row * n, means[row], rstds[row]
             level, along = W(0), W(0)
@@ -158,8 +158,8 @@ def layer_norm_backward_of_rows(
                 h = g[start + i] * weight[i] if has_weight else g[start + i]
                 dx[start + i] = rstd * ((h - level) - distance * along)
                 if has_weight:
-                    dweights[here + i] += g[start + i] * (distance * rstd)
-                    dbiases[here + i] += g[start + i]
+                    dweights[sums_at + i] += g[start + i] * (distance * rstd)
+                    dbiases[sums_at + i] += g[start + i]
 
 
 @inline(fastmath=("reassoc", "nsz", "contract"))

@@ -72,34 +72,34 @@ def sorts_of_rows(
     for part in range(begin, end):
         first_count = part * BYTES * 256
         for row in range(part * rows // parts, (part + 1) * rows // parts):
-            here, there = 2 * part * n, (2 * part + 1) * n
+            current, spare = 2 * part * n, (2 * part + 1) * n
             for c in range(first_count, first_count + BYTES * 256):
                 counts[c] = 0
             # one pass counts the bytes of all rounds: rounds only move keys, so counts stay true
             for i in range(n):
                 k = sort_key(x[row * n + i]) ^ K(flip)
-                keys[here + i] = k
-                places[here + i] = i
+                keys[current + i] = k
+                places[current + i] = i
                 for byte in range(BYTES):
                     counts[first_count + byte * 256 + ((k >> (8 * byte)) & 255)] += 1
             for byte in range(BYTES):
                 count = first_count + byte * 256
-                if counts[count + ((keys[here] >> (8 * byte)) & 255)] == n:
+                if counts[count + ((keys[current] >> (8 * byte)) & 255)] == n:
                     continue
                 # from how often a byte occurs to where the first key with it goes
                 total = 0
                 for c in range(count, count + 256):
                     smaller, total = total, total + counts[c]
                     counts[c] = smaller
-                for i in range(here, here + n):
+                for i in range(current, current + n):
                     c = count + ((keys[i] >> (8 * byte)) & 255)
-                    target = there + counts[c]
+                    target = spare + counts[c]
                     counts[c] += 1
                     keys[target] = keys[i]
                     places[target] = places[i]
-                here, there = there, here
+                current, spare = spare, current
             for i in range(n):
-                place = places[here + i]
+                place = places[current + i]
                 indices[row * n + i] = place
                 values[row * n + i] = x[row * n + place]
 
