@@ -77,6 +77,7 @@ class Methods:
         def self_later(self: Any, *args: Any, **kwargs: Any) -> Any:
             return parse((*args[:position], self, *args[position:]), kwargs)
 
+        # a single overload whose only argument is `self`: nothing to parse
         alone = len(parse.overloads) == len(arguments) == 1  # type: ignore[arg-type]
         method: Any = only_self if alone else self_later if position else self_first
         owner = self.owner
@@ -140,7 +141,7 @@ def _named(function: Callable[..., Any], name: str, owner: str, module: str, lin
     has the schemas of its overloads."""
     qualname = f"{owner}{name}"
     code = function.__code__.replace(co_name=name, co_qualname=qualname)
-    home = {"__name__": module, "__builtins__": builtins}
+    home = {"__name__": module, "__builtins__": builtins}  # its globals, which say its module
     made = FunctionType(code, home, name, None, function.__closure__)
     made.__qualname__ = qualname
     words = line.partition("|")[0].split()

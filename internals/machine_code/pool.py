@@ -33,9 +33,12 @@ from typing import Any
 PARTS_A_THREAD = 4  # more parts share out work more evenly, fewer need fewer atomic additions
 SPINS = 20_000  # looks at the board before a thread goes to sleep, with a pause after each
 
-# In C: while ((begin = next, next += size) < n) { kernel(begin, min(begin + size, n), args);
-# done += ...; }, with both additions atomic. PAUSE stands for an instruction that tells the CPU
-# that the thread waits.
+# In C, with atomic additions that return the value before:
+#     while ((begin = add(next, size)) < n) {
+#         end = min(begin + size, n);
+#         kernel(begin, end, args);
+#         add(done, end - begin);
+#     }
 TAKE_PARTS = """
 ; Take parts of a job, `size` of its `n` elements at a time, until none are left.
 define internal void @take_parts(ptr %next, ptr %done, i64 %n, i64 %size, ptr %kernel, ptr %args) {
@@ -60,7 +63,8 @@ return:
 
 # Four of the board's fields are 64 bytes each: threads write to them at the same time, and a cache
 # line that two CPUs write to would travel between them. `serve` looks at the number again after it
-# became active, since the job may have been closed just before.
+# became active, since the job may have been closed just before. PAUSE stands for an instruction by
+# which a thread tells the CPU that it waits.
 CODE = """
 %board = type { [8 x i64], [8 x i64], [8 x i64], [8 x i64], ptr, i64, i64, ptr }
 

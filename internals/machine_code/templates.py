@@ -128,7 +128,7 @@ class DeviceFunction:
         return inner[name] if name in inner else self.function.__globals__.get(name, MISSING)
 
     def names(self) -> list[str]:
-        """The global and enclosing names that the code mentions and that have a value."""
+        """The global and enclosing names that the code mentions and that have a value, in order."""
         code = self.function.__code__
         # Not `co_names`, which has attributes too: the `exp` of math.exp is no global.
         loaded = [i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"]

@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.aten.compiled.gemm_code import Tile
 
-# the cost of laying out a column, in the multiplications that `gemm.effort` counts for each term:
-# the copy has to come back from a larger cache
+# the cost of copying an element, in multiplications (the unit of `gemm.effort`): it has to come
+# back from a larger cache
 COPY = 150
 
 

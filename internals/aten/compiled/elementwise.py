@@ -187,6 +187,7 @@ def planned(
     # operands that have a pointer of their own: the output, and inputs that are not the output
     read = [0, *(i + 1 for i in range(len(operands) - 1) if i not in in_place)]
     names = ("out", *walks.OPERANDS[: len(operands) - 1])
+    # the template parameters of `walks`: OP, R, A, B, ..., OUT_STEP, A_STEP, ...
     bound = {"OP": function, "R": operands[0].converted}
     bound |= {n.upper(): x.converted for n, x in zip(names[1:], operands[1:])}
     bound |= {
@@ -197,6 +198,7 @@ def planned(
     missing = 0 if kind == "flat" else walks.RANK - len(sizes)
     numbers = [s for i in read for s in (0,) * missing + strides[i]]
     full = (1,) * missing + sizes
+    # items of work: elements, rows, or bands of HEIGHT rows; a thread gets at least GRAIN elements
     if kind == "flat":
         n, grain = sizes[0], GRAIN
     elif kind == "rows":

@@ -50,7 +50,7 @@ GRAIN = 1 << 13  # elements that are worth a thread
 class LaidOut(NamedTuple):
     """The sizes of planes in phases, as `windows.lay_out` leaves them."""
 
-    plane: int  # elements of a plane
+    plane: int  # elements of a plane, in all its phases
     columns: int  # elements of a row
     places: Pair  # rows and columns of windows
 

@@ -129,7 +129,7 @@ def function(entry: ScalarFunction, d: np.dtype[Any], writes: bool = False) -> A
     body = parsed(entry).body
     lines = body if isinstance(body, list) else [ast.Return(body)]
     text = [f"def made({', '.join([*operands, *['out'] * writes, *numbers])}):"]
-    text += [f"{n} = T({n})" for n in numbers]
+    text += [f"{n} = T({n})" for n in numbers]  # else float32 times a float would be float64
     for line in lines:
         line = writer.visit(line)
         if isinstance(line, ast.Return) and writes:

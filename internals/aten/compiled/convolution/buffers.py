@@ -41,8 +41,8 @@ NOWHERE = Place(0, 0, 0, 0)
 
 
 class Buffer:
-    """Memory of zeros for N pictures of C channels, (N, blocks, H + border, W + border, lanes) with
-    a border on either side; `lanes` is 16 for blocks and 1 for planes."""
+    """Memory of zeros for N pictures of C channels, (N, blocks, H + 2 * border, W + 2 * border,
+    lanes); `lanes` is 16 for blocks and 1 for planes."""
 
     def __init__(self, sizes: tuple[int, ...], border: int, lanes: int = LANES) -> None:
         n, c, h, w = (*sizes, 1, 1)[:4]

@@ -178,7 +178,7 @@ def write_maximum() -> str:
         the one after its last inside.
         """
         start = code.sub(code.mul(i, m.stride[n]), m.padding[n])
-        # pixels from the window's begin to the picture's, and to its end; a dilation apart
+        # how many pixels from the window's start to the picture's first, and to its end
         missing = code.max(code.sub(0, start), 0)
         room = code.max(code.sub(m.size[n], start), 0)
         return (
