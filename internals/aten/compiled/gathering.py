@@ -67,7 +67,7 @@ class Block(NamedTuple):
     inner: int
     strides: Steps
 
-    def turned(self) -> Block:
+    def along_n(self) -> Block:
         """(outer, n, 1) as (outer, 1, n), for an `inner` of 1: so the kernels' inner loops run
         along n.
         """
@@ -77,24 +77,24 @@ class Block(NamedTuple):
 @kernel
 def read_elements(
     begin: int, end: int, out: Elements, x: Elements, index: Elements, wrong: Indices, n: int,
-    steps: Steps, places: Block,
+    steps: Steps, index_block: Block,
 ) -> None:  # fmt: skip
-    """gather: out[o, m, i] = x[o, index[o, m, i], i]. One item of work is a row (o, m) of `places`,
-    the block of the index; `n` and `steps` are those of x."""
-    step = places.strides.inner if STEP < 0 else STEP
+    """gather: out[o, p, i] = x[o, index[o, p, i], i]. One item of work is a row (o, p) of the
+    index; `n` and `steps` are those of x."""
+    step = index_block.strides.inner if STEP < 0 else STEP
     along, across = steps.n if ALONG < 0 else ALONG, steps.inner if ACROSS < 0 else ACROSS
     for row in range(begin, end):
-        o, p = row // places.n, row % places.n
+        o, p = row // index_block.n, row % index_block.n
         # where the row begins in the index, and the slice in x; `out` is contiguous
-        rows, start = o * places.strides.outer + p * places.strides.n, o * steps.outer
-        for i in range(places.inner):
+        rows, start = o * index_block.strides.outer + p * index_block.strides.n, o * steps.outer
+        for i in range(index_block.inner):
             at = index[rows + i * step]
             if WRAPS and at < 0:
                 at += n
             if at < 0 or at >= n:
                 wrong[0] = 1
                 break
-            out[row * places.inner + i] = x[start + at * along + i * across]
+            out[row * index_block.inner + i] = x[start + at * along + i * across]
 
 
 @kernel
@@ -122,20 +122,20 @@ def read_rows(
 @kernel
 def write_elements(
     begin: int, end: int, x: Elements, index: Elements, src: Elements, wrong: Indices, n: int,
-    steps: Steps, places: Block, src_steps: Steps,
+    steps: Steps, index_block: Block, src_steps: Steps,
 ) -> None:  # fmt: skip
     """scatter: x[o, index[o, p, i], i] = OP(old, src[o, p, i]). One item of work is a slice, or,
-    with `BY_COLUMNS`, a column; `places` is the block of the index."""
+    with `BY_COLUMNS`, a column."""
     # no two items write to the same place, so no two threads do
-    first, last, left, right = begin, end, 0, places.inner
+    first, last, left, right = begin, end, 0, index_block.inner
     if BY_COLUMNS:
-        first, last, left, right = 0, places.outer, begin, end
-    step = places.strides.inner if STEP < 0 else STEP
+        first, last, left, right = 0, index_block.outer, begin, end
+    step = index_block.strides.inner if STEP < 0 else STEP
     along, across = steps.n if ALONG < 0 else ALONG, steps.inner if ACROSS < 0 else ACROSS
     for o in range(first, last):
-        for p in range(places.n):
+        for p in range(index_block.n):
             start, source = o * steps.outer, o * src_steps.outer + p * src_steps.n
-            rows = o * places.strides.outer + p * places.strides.n
+            rows = o * index_block.strides.outer + p * index_block.strides.n
             for i in range(left, right):
                 at = index[rows + i * step]
                 if at < 0 or at >= n:
@@ -183,27 +183,27 @@ _WRITERS = {"": put, "add": add, "multiply": multiply}
 
 def gather(out: Tensor, x: Tensor, dim: int, index: Tensor) -> bool | None:
     """Fill `out`. True if it is done, False if numpy has to do it, None if an index was wrong."""
-    block, places = _block(x, dim), _block(index, dim)
+    block, index_block = _block(x, dim), _block(index, dim)
     if (
         block is None
-        or places is None
-        or (block.outer, block.inner) != (places.outer, places.inner)
+        or index_block is None
+        or (block.outer, block.inner) != (index_block.outer, index_block.inner)
     ):
         return False
     bits = _reads(out, x, index)
     if bits is None:
         return False
     n, steps = block.n, block.strides
-    if places.inner == 1:  # along the last dimension: let the inner loop run along it
-        places, steps = places.turned(), steps._replace(inner=0)
+    if index_block.inner == 1:  # along the last dimension: let the inner loop run along it
+        index_block, steps = index_block.along_n(), steps._replace(inner=0)
     bound = read_elements.bind(
-        STEP=_known(places.strides.inner), ALONG=_known(steps.n), ACROSS=_known(steps.inner),
+        STEP=_known(index_block.strides.inner), ALONG=_known(steps.n), ACROSS=_known(steps.inner),
         WRAPS=False,
     )  # fmt: skip
     wrong, flag = _flag()
     words = f"*{bits} *{bits} *{WORDS[index.dtype]} *i8"
-    units, grain = places.outer * places.n, max(1, GRAIN // places.inner)
-    done = run(bound, words, units, grain, out, x, index, flag, n, steps, places)
+    units, grain = index_block.outer * index_block.n, max(1, GRAIN // index_block.inner)
+    done = run(bound, words, units, grain, out, x, index, flag, n, steps, index_block)
     return None if wrong[0] else done
 
 
@@ -225,8 +225,8 @@ def index_select(
         # rows of one element: gather, with an index of stride 0 along `outer`
         known = {"STEP": _known(step), "ALONG": _known(block.strides.n), "ACROSS": 0}
         bound, units, grain = read_elements.bind(**known, WRAPS=wraps), block.outer, GRAIN // m
-        places = Block(block.outer, 1, m, Steps(0, 0, step))
-        sizes: tuple[Any, ...] = block.n, block.strides._replace(inner=0), places
+        index_block = Block(block.outer, 1, m, Steps(0, 0, step))
+        sizes: tuple[Any, ...] = block.n, block.strides._replace(inner=0), index_block
     else:
         bound = read_rows.bind(STEP=_known(block.strides.inner), WRAPS=wraps)
         units, grain, sizes = block.outer * m, GRAIN // block.inner, (block, m, step)
@@ -238,23 +238,23 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | Any, reduce: str =
     """Write `src`, a tensor or a number, into `x`, or "add" or "multiply" it as `reduce` says. True
     if it is done, False if numpy has to do it, None if an index was wrong.
     """
-    block, places = _block(x, dim), _block(index, dim)
+    block, index_block = _block(x, dim), _block(index, dim)
     if (
         block is None
-        or places is None
-        or (block.outer, block.inner) != (places.outer, places.inner)
+        or index_block is None
+        or (block.outer, block.inner) != (index_block.outer, index_block.inner)
     ):
         return False
     words = _word(x) if reduce else _bits(x)
-    held, values = None, None  # held: keeps a number's memory alive while the kernel runs
+    kept_alive, values = None, None  # the memory of a number must live while the kernel runs
     if isinstance(src, TensorImpl):
         values = _block_of(src, dim, index.shape)
         if values is None or not are_apart(x, index, src):
             return False
         address, src_steps = backed_ptr(src), values.strides
     else:  # a number: strides of 0 read it for every element
-        held = np.asarray(src, x.dtype.np)
-        address, src_steps = held.__array_interface__["data"][0], Steps(0, 0, 0)
+        kept_alive = np.asarray(src, x.dtype.np)
+        address, src_steps = kept_alive.__array_interface__["data"][0], Steps(0, 0, 0)
     if (
         words is None
         or not x.is_contiguous()
@@ -262,22 +262,23 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | Any, reduce: str =
         or not are_apart(x, index)
     ):
         return False
+    # a single slice: threads share its columns
     n, steps, by_columns = block.n, block.strides, block.outer == 1 and block.inner > 1
-    if places.inner == 1:
-        places, steps = places.turned(), steps._replace(inner=0)
+    if index_block.inner == 1:
+        index_block, steps = index_block.along_n(), steps._replace(inner=0)
         src_steps = Steps(src_steps.outer, 0, src_steps.n)
     bound = write_elements.bind(
         OP=_WRITERS[reduce], T=_number(words), BY_COLUMNS=by_columns,
-        STEP=_known(places.strides.inner), ALONG=_known(steps.n), ACROSS=_known(steps.inner),
+        STEP=_known(index_block.strides.inner), ALONG=_known(steps.n), ACROSS=_known(steps.inner),
     )  # fmt: skip
     wrong, flag = _flag()
-    units, work = places.outer, places.n * places.inner
+    units, work = index_block.outer, index_block.n * index_block.inner
     if by_columns:
-        units, work = places.inner, places.n
+        units, work = index_block.inner, index_block.n
     words = f"*{words} *{WORDS[index.dtype]} *{words} *i8"
     pointers = x, index, address, flag
     grain = max(1, GRAIN // work)
-    done = run(bound, words, units, grain, *pointers, n, steps, places, src_steps)
+    done = run(bound, words, units, grain, *pointers, n, steps, index_block, src_steps)
     return None if wrong[0] else done
 
 

@@ -85,12 +85,13 @@ def sorts_of_rows(
             for byte in range(BYTES):
                 count = first_count + byte * 256
                 if counts[count + ((keys[current] >> (8 * byte)) & 255)] == n:
-                    continue
+                    continue  # all keys have the same byte here
                 # from how often a byte occurs to where the first key with it goes
                 total = 0
                 for c in range(count, count + 256):
                     smaller, total = total, total + counts[c]
                     counts[c] = smaller
+                # from one half of the memory to the other, in order, so equal bytes keep theirs
                 for i in range(current, current + n):
                     c = count + ((keys[i] >> (8 * byte)) & 255)
                     target = spare + counts[c]
