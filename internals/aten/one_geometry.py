@@ -30,7 +30,7 @@ def one_geometry(a: Any, b: Any, out: Tensor | None) -> Geometry | None:
         g = None if a.__class__ in NUMBERS else a._geometry.without_grad
     elif (kind := a.__class__) is float or kind is int:
         g = None if b.__class__ in NUMBERS else b._geometry.without_grad
-    else:
+    else:  # two tensors, or something that neither branch knows
         x, y = getattr(a, "_geometry", None), getattr(b, "_geometry", None)
         # a write to `out` must not change elements of b that have not been read
         if x is None or y is None or (out is not None and a is not b and a._storage is b._storage):

@@ -115,8 +115,15 @@ def _kernel(op: OperatorHandle, key: str, target: str) -> KernelFunction:
 
 
 def call_text(op: DeclaredOperator) -> str:
-    """The text of the function that calls `op`. While a tool watches calls (`hot.off`), it takes
-    the dispatcher's long path, which tells the tool."""
+    """The text of the function that calls `op`:
+
+        def add_Tensor(self, other, alpha, _table=add_Tensor_op.table):
+            if hot.off:
+                return add_Tensor_op(self, other, alpha)
+            return _table[self._geometry.keys | other._geometry.keys](self, other, alpha)
+
+    While a tool watches calls (`hot.off`), it takes the dispatcher's long path, which tells the
+    tool."""
     name, arguments = op.identifier, ", ".join(a.python_name for a in op.schema.arguments)
     return (
         f"def {name}({arguments}, _table={name}_op.table):\n"
