@@ -33,17 +33,17 @@ def parallel_for(call: Callable[[int, int, Any], Any], n: int, grain: int, args:
     from queue import SimpleQueue  # here and below: a millisecond that few programs' imports need
 
     size = -(-n // min(_threads.number, n // max(grain, 1)))
-    others = range(size, n, size)
+    begins = range(size, n, size)
     done: SimpleQueue[BaseException | None] = SimpleQueue()
-    work = _threads.at_least(len(others))
-    for begin in others:
+    work = _threads.at_least(len(begins))
+    for begin in begins:
         work.put((call, (begin, min(begin + size, n), args), done))
     error: BaseException | None = None
     try:
         call(0, size, args)
     except BaseException as raised:
         error = raised
-    for _ in others:
+    for _ in begins:
         # even after an error, or Ctrl-C: the other threads still write to the caller's memory, so
         # it must not be freed before they are done
         while True:

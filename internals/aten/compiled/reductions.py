@@ -182,29 +182,29 @@ def _totals(
     dims: tuple[int, ...],
     out: Tensor,
     total: Inline,
-    of: Inline,
-    last: Inline,
+    each: Inline,
+    finishing: Inline,
     divisor: float,
 ) -> bool:
-    """Fill `out` with totals over `dims`: `of` maps each element, `total` adds up (or multiplies) a
-    row, and `last` maps the total. False if numpy has to do it."""
+    """Fill `out` with totals over `dims`: `each` maps every element, `total` adds up (or
+    multiplies) a row, and `finishing` maps the total. False if numpy has to do it."""
     rows = rows_of(t._geometry, dims)
     # rows that lie in order: no array of numpy has to be made for them
     if rows is not None and rows.inner == 1 and rows.straight and out._geometry.is_contiguous:
-        plan = _plan(rows, t.dtype.np, out.dtype.np, total, of, last)
+        plan = _plan(rows, t.dtype.np, out.dtype.np, total, each, finishing)
         return plan is not None and plan.run(backed_ptr(t), backed_ptr(out), divisor)
     if rows is None and (parts := _innermost(t._geometry, dims)) is not None:
-        return _in_two_steps(t, dims, parts, out, total, of, last, divisor)
+        return _in_two_steps(t, dims, parts, out, total, each, finishing, divisor)
     x, rows = as_rows(t, dims)
     if rows.inner > 1:
         few = rows.n < FEW and t.numel() >= THRESHOLD and settings.threshold is None
         found = (
             None
             if few or total is row_product
-            else _columns(x, rows, _wide(out.dtype.np), of, last, divisor)
+            else _columns(x, rows, _wide(out.dtype.np), each, finishing, divisor)
         )
     else:
-        plan = _plan(rows, x.dtype, out.dtype.np, total, of, last)
+        plan = _plan(rows, x.dtype, out.dtype.np, total, each, finishing)
         found = np.empty(rows.outer, out.dtype.np)
         found = (
             rows.result(found)
@@ -238,19 +238,19 @@ class Plan(NamedTuple):
 
 @lru_cache(maxsize=1 << 10)
 def _plan(
-    rows: Rows, source: object, result: object, total: Inline, of: Inline, last: Inline
+    rows: Rows, source: object, result: object, total: Inline, each: Inline, finishing: Inline
 ) -> Plan | None:
     """The plan for these rows; None where a kernel could not be compiled."""
     wide, n, outer = _wide(result), rows.n, rows.outer
     chunks = -(-n // CHUNK)
     if chunks == 1:
-        entry = _entry(source, result, total, of, last)
+        entry = _entry(source, result, total, each, finishing)
         return entry and Plan(
             ((entry, outer, max(1, GRAIN // n), (n, n, 1, rows.outer_stride)),), 0, wide
         )
     first, second = (
-        _entry(source, wide, total, of, as_it_is),
-        _entry(wide, result, total, identity, last),
+        _entry(source, wide, total, each, as_it_is),
+        _entry(wide, result, total, identity, finishing),
     )
     if first is None or second is None:
         return None
@@ -262,17 +262,17 @@ def _plan(
     return Plan(steps, outer * chunks, wide)
 
 
-def _entry(source: Any, result: Any, total: Inline, of: Inline, last: Inline) -> Any:
+def _entry(source: Any, result: Any, total: Inline, each: Inline, finishing: Inline) -> Any:
     """The machine code of `totals_of_rows` for these numpy dtypes; None if there is none."""
     bound = totals_of_rows.bind(
-        O=result.type, W=_wide(result).type, row_total=total, term=of, finish=last
+        O=result.type, W=_wide(result).type, row_total=total, term=each, finish=finishing
     )
     return machine_code_of(bound, f"{WORD[source.char]} {WORD[result.char]}")
 
 
 def _in_two_steps(
     t: Tensor, dims: tuple[int, ...], inner: tuple[int, ...], out: Tensor, total: Inline,
-    of: Inline, last: Inline, divisor: float,
+    each: Inline, finishing: Inline, divisor: float,
 ) -> bool:  # fmt: skip
     """Reduce `inner` first, the dimensions that lie innermost in memory, then the others of
     `dims`."""
@@ -281,8 +281,8 @@ def _in_two_steps(
         contiguous_geometry(sizes, dt.float64 if out.dtype.is_floating_point else dt.int64)
     )
     others = tuple(d for d in dims if d not in inner)
-    first = _totals(t, inner, parts, total, of, as_it_is, 0.0)
-    return first and _totals(parts, others, out, total, identity, last, divisor)
+    first = _totals(t, inner, parts, total, each, as_it_is, 0.0)
+    return first and _totals(parts, others, out, total, identity, finishing, divisor)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -305,12 +305,14 @@ def _innermost(g: Geometry, dims: tuple[int, ...]) -> tuple[int, ...] | None:
     )
 
 
-def _columns(x: Array, rows: Rows, wide: Any, of: Inline, last: Inline, divisor: float) -> Any:
+def _columns(
+    x: Array, rows: Rows, wide: Any, each: Inline, finishing: Inline, divisor: float
+) -> Any:
     """The totals of columns, as a new array; None where the kernel could not be compiled."""
     n, inner, outer_stride, stride = rows.n, rows.inner, rows.outer_stride, rows.stride
     # each turn leaves a row for every BLOCK rows, until one row is left
     while True:
-        bound = totals_of_columns.bind(W=wide.type, term=of)
+        bound = totals_of_columns.bind(W=wide.type, term=each)
         entry = machine_code_of(bound, f"{WORD[x.dtype.char]} {WORD[wide.char]}")
         if entry is None:
             return None
@@ -334,8 +336,9 @@ def _columns(x: Array, rows: Rows, wide: Any, of: Inline, last: Inline, divisor:
             stride,
         )
         if chunks == 1:
-            return rows.result(FINISH[last](out, divisor))
-        x, n, of, outer_stride, stride = out, chunks, identity, chunks * inner, inner
+            return rows.result(FINISH[finishing](out, divisor))
+        # next, the chunks' totals: (outer, chunks, inner), which are added up as they are
+        x, n, each, outer_stride, stride = out, chunks, identity, chunks * inner, inner
 
 
 def _wide(d: Any) -> Any:
