@@ -117,7 +117,7 @@ def _direct_candidates(p: Problem) -> list[Algorithm]:
     found.sort()
     best = [tile for _, tile in found[:PROMISING]]
     if p.layer.weight.size > LARGE:
-        # the weights come from memory whatever the order, so try to fetch them ahead
+        # keep the order that reads them from memory once, and try to fetch them ahead
         return [t._replace(ahead=a) for t in best for a in (0, AHEAD)]
     several = p.out.blocks > best[0].blocks and view.height * view.batch > 1
     return [
