@@ -1,12 +1,12 @@
-"""The layer between autograd and the backend that keeps books on memory
+"""The layer between autograd and the backend that keeps track of writes and views
 (`torch/csrc/autograd/ADInplaceOrViewType*.cpp`).
 
-An op that writes to an argument has its version counter increased: that is how autograd later
-notices that a value it saved has changed. An op that returns a view has the view tied to its base:
-they share the counter, and `_base` names the tensor the memory belongs to.
+When an op writes to an argument, the argument's version counter is increased: autograd later
+compares it to notice that a saved value has changed. When an op returns a view, the view is tied to
+its base: they share the counter, and `_base` is the tensor that the memory belongs to.
 
-How the real one differs: these kernels are generated, one per op; here two serve all, told by the
-schema what to look at.
+How the real one differs: these kernels are generated, one for each op; here a few serve all, and
+read from the schema which arguments are written.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def inplace(op: OperatorHandle, keys: int, *args: Any) -> Any:
 
 
 def write_uncounted(op: OperatorHandle, *args: Any) -> Any:
-    """Run an op that writes for another one: to a new tensor, or where that one counts
-    (`AutoDispatchBelowADInplaceOrView`).
+    """Run an op on behalf of another one, without counting its writes: they go to a new tensor, or
+    the other op counts them (`AutoDispatchBelowADInplaceOrView`).
     """
     keys = op.keys_of(args) & below(DispatchKey.ADInplaceOrView)
     return dispatcher.redispatch(op, keys, *args) if hot.off else op.table[keys](*args)
@@ -45,6 +45,7 @@ def view(op: OperatorHandle, keys: int, *args: Any) -> Any:
     """Run the op, then tie the views it returns to the base of its first argument."""
     result = dispatcher.redispatch(op, keys, *args) if hot.off else op.table[keys](*args)
     base = args[0]
+    # how the view was made, if that makes a later write through it an error
     unrecorded = ""
     if grad_mode.off and not is_grad_enabled():
         unrecorded = "inference" if is_inference_mode_enabled() else "no_grad"
@@ -59,8 +60,8 @@ def view(op: OperatorHandle, keys: int, *args: Any) -> Any:
 
 
 def detached_view(op: OperatorHandle, keys: int, *args: Any) -> Any:
-    """Run `detach` or `view.dtype`, which no gradient passes: such a view has no `_base`, but a
-    write through it is counted.
+    """Run `detach` or `view.dtype`, through which no gradient flows: such a view has no `_base`,
+    but shares the version counter, so a write through it is counted.
     """
     result = dispatcher.redispatch(op, keys, *args) if hot.off else op.table[keys](*args)
     result._version_counter = version_counter(args[0])
@@ -68,8 +69,8 @@ def detached_view(op: OperatorHandle, keys: int, *args: Any) -> Any:
 
 
 def detach_(op: OperatorHandle, keys: int, self: Tensor) -> Any:
-    """Run `detach_`, which writes nothing. Raises RuntimeError for a view, whose history is that of
-    its base.
+    """Run `detach_`, which writes no elements. Raises RuntimeError for a view, whose history
+    belongs to its base.
     """
     if self._is_view():
         raise RuntimeError(
@@ -83,24 +84,27 @@ def detach_(op: OperatorHandle, keys: int, self: Tensor) -> Any:
 
 
 def as_view(base: TensorImpl, t: TensorImpl, creation_meta: str = "") -> None:
-    """Make `t` a view of `base`, or of the tensor `base` is itself a view of. See
+    """Make `t` a view of `base`, or, if `base` is a view itself, of its base. See
     `DifferentiableViewMeta`.
 
-    A view of an inference tensor is another one: nothing is recorded of either, so nothing has to
-    be remembered.
+    A view of an inference tensor is an inference tensor: neither is ever recorded, so nothing has
+    to be remembered.
     """
     if not base._geometry.keys & ADINPLACEORVIEW:
         return
     meta = base._autograd_meta
     if meta is not None and meta.base is not None:
-        base, creation_meta = meta.base, meta.creation_meta or creation_meta  # type: ignore[attr-defined]
+        base, creation_meta = (
+            meta.base,
+            meta.creation_meta or creation_meta,  # type: ignore[attr-defined]
+        )
     counter = t._version_counter = base._version_counter or version_counter(base)
     t._autograd_meta = DifferentiableViewMeta(base, counter.value, creation_meta)
 
 
 def count_write(t: Tensor) -> None:
-    """The elements of `t` have changed. Raises RuntimeError for an inference tensor that has left
-    inference mode.
+    """Count a write to `t`. Raises RuntimeError for an inference tensor outside inference mode,
+    which has no counter.
     """
     if t._geometry.keys & ADINPLACEORVIEW:
         (t._version_counter or version_counter(t)).value += 1
@@ -114,5 +118,5 @@ def count_write(t: Tensor) -> None:
 
 @cache
 def _written(op: OperatorHandle) -> tuple[int, ...]:
-    """Which arguments the op writes to."""
+    """The positions of the arguments that the op writes to."""
     return tuple(i for i, argument in enumerate(op.schema.arguments) if argument.is_write)

@@ -1,11 +1,12 @@
-"""The decisions of a `TensorIterator`, and how they are made: PyTorch's steps in PyTorch's order
-(`TensorIteratorBase::build`).
+"""Makes the decisions of a `TensorIterator`, PyTorch's steps in PyTorch's order
+(`TensorIteratorBase::build` in `aten/src/ATen/TensorIterator.cpp`).
 
-Shape, device, dtypes; whether one run over memory serves all operands; else the order of the
-dimensions in memory, which a new output follows; then, for the walk itself, which dimensions can be
-merged.
+First shape, device and dtypes; then whether one run over memory visits all operands; if not, the
+order of the dimensions in memory, which a new output follows; and last, for the walk itself, which
+dimensions can be merged.
 
-How the real one differs: `build` works on a list of operand records that it changes step by step.
+How the real one differs: `build` changes a list of operand records step by step; here a function
+returns the decisions, which are kept for the next call.
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ Walk = tuple[tuple[int, ...], list[Strides]]
 class Decisions:
     """Everything that follows from the operands' geometries.
 
-    `common_dtype` of the computation, `result_dtype`; `geometry` of the output; whether an `out`
-    that was given `resizes`; `targets`, the dtype each input is converted to; whether all are
-    tensors of it `as_they_are`; `fast_setup` and `permutation` as in `TensorIterator`. `plans` is
-    for the backend: by loop, how it runs it for such operands.
+    common_dtype: the dtype of the computation. result_dtype: that of its result.
+    geometry: that of the output. resizes: whether a given `out` must be resized.
+    targets: the dtype that each input is converted to. as_they_are: no input needs it.
+    fast_setup, permutation: as in `TensorIterator`.
+    plans: for the backend, which keeps here, by loop, how it runs it for such operands.
     """
 
     __slots__ = (
@@ -65,8 +67,8 @@ class Decisions:
     _walk: Walk | None
 
     def walk(self, arrays: Sequence[Any]) -> Walk:
-        """The coalesced shape and each operand's strides for it. `arrays`, the output first, may
-        have been converted.
+        """The coalesced shape, and each operand's strides for it in bytes. `arrays`, the output
+        first, are the operands after their conversion.
         """
         if self._walk is None:
             shape = tuple(self.geometry.sizes)
@@ -83,7 +85,8 @@ class Decisions:
 def decide(
     inputs: Sequence[Any], out: Any, promote: Any, result: dtype | None, wide_scalars: bool
 ) -> Decisions:
-    """All decisions for one kind of call. Raises RuntimeError as `TensorIterator` says."""
+    """All decisions for a call with such operands. The arguments and the errors are those of
+    `TensorIterator`."""
     d = Decisions()
     d._walk, d.plans = None, {}
     tensors = [x for x in inputs if isinstance(x, TensorImpl)]
@@ -103,6 +106,7 @@ def decide(
             names = SCALAR_TYPE_NAME[out.dtype], SCALAR_TYPE_NAME[d.common_dtype]
             raise RuntimeError(f"Found dtype {names[0]} but expected {names[1]}")
         check_cast(d.result_dtype, out.dtype)
+    # the geometries that the loop will see, the output first if it decides the order in memory
     read = [
         _as_converted(x, target)
         for x, target in zip(inputs, d.targets)
@@ -132,14 +136,14 @@ def _decide_dtypes(
     result: dtype | None,
     wide_scalars: bool,
 ) -> None:
-    """The dtype to compute in, that of the result, and what to convert each input to
+    """Decide the dtype to compute in, that of the result, and the one to convert each input to
     (`compute_types`).
     """
     common = promote if isinstance(promote, dtype) else result_type(inputs)
     if promote == "float" and common.category < dt.FLOATING:
         common = dt.get_default_dtype()
     d.common_dtype, d.result_dtype = common, result or common
-    if promote is None:
+    if promote is None:  # `where`: the condition keeps its dtype
         d.targets = [inputs[0].dtype] + [d.result_dtype] * (len(inputs) - 1)
     elif wide_scalars and common is dt.float16:
         d.targets = [
@@ -151,12 +155,12 @@ def _decide_dtypes(
 
 
 def common_device(tensors: list[Any], out: Tensor | None) -> Any:
-    """The first device that is not the CPU, if there is one: 0-d tensors of the CPU may join it.
-    RuntimeError otherwise.
+    """The first device that is not the CPU, if there is one, else the CPU. Raises RuntimeError if
+    another tensor is elsewhere, unless it is a 0-d tensor on the CPU.
     """
-    everyone = tensors if out is None else [out, *tensors]
-    common = next((t.device for t in everyone if t.device is not CPU), CPU)
-    for t in everyone:
+    all_tensors = tensors if out is None else [out, *tensors]
+    common = next((t.device for t in all_tensors if t.device is not CPU), CPU)
+    for t in all_tensors:
         if t.device is not common and (t.shape or t is out or t.device is not CPU):
             raise RuntimeError(
                 "Expected all tensors to be on the same device, but found at least two devices, "
@@ -166,13 +170,13 @@ def common_device(tensors: list[Any], out: Tensor | None) -> Any:
 
 
 def _fast_setup(operands: list[Geometry], shape: tuple[int, ...], has_numbers: bool) -> str | None:
-    """Whether one run over memory, in some order common to all, visits every operand
-    (`compute_fast_setup_type`).
+    """How all operands lie in memory, if one run over it visits them all in the same order; else
+    None (`compute_fast_setup_type`).
     """
     if any(g.sizes != shape for g in operands):
         return None
     if has_numbers:
-        # a 0-d operand: PyTorch takes the long way, with the same outcome for the usual strides
+        # to PyTorch a number is a 0-d operand, so it takes the long path, with the same result
         return (
             "contiguous"
             if all(g.strides == contiguous_strides(shape) and g.numel for g in operands)
@@ -188,14 +192,14 @@ def _fast_setup(operands: list[Geometry], shape: tuple[int, ...], has_numbers: b
 
 
 def _as_converted(t: TensorImpl, target: dtype) -> Geometry:
-    """The geometry of an operand once it has been converted: dense, if its dtype is another."""
+    """The geometry of an operand after its conversion, which leaves it without gaps."""
     g = t._geometry
     return g if g.dtype is target else geometry(g.sizes, strides_like(t), target, g.device)
 
 
 def _new_strides(d: Decisions, read: list[Geometry], shape: tuple[int, ...]) -> Strides:
-    """Strides for a new output: those of the inputs where they agree, else packed in memory
-    order.
+    """Strides for a new output: those of the inputs if they agree, else without gaps in the order
+    of `permutation`.
     """
     if d.fast_setup == "channels_last":
         return channels_last_strides(shape)
@@ -211,4 +215,5 @@ def _new_strides(d: Decisions, read: list[Geometry], shape: tuple[int, ...]) -> 
 
 
 def _byte_strides(g: Geometry, shape: Sequence[int]) -> Strides:
+    """The strides in bytes of an operand broadcast to `shape`."""
     return tuple(g.dtype.itemsize * s for s in broadcast_strides(g.sizes, g.strides, shape))

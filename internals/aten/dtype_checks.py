@@ -1,9 +1,8 @@
-"""The errors of a kernel that a dtype or a number does not suit (`aten/src/ATen/Dispatch.h`,
+"""Raises the errors of kernels for dtypes that they do not take (`aten/src/ATen/Dispatch.h`,
 `c10/util/TypeCast.h`).
 
-How the real one differs: the list of dtypes of a kernel is the macro it is wrapped in, and the
-messages fall out of the macro; numbers are checked when a `Scalar` is converted to the kernel's C++
-type.
+How the real one differs: a kernel is wrapped in a macro such as `AT_DISPATCH_FLOATING_TYPES`, which
+lists its dtypes and raises the error.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ TYPE_META_NAME = {
 
 
 def not_implemented(kernel: str, d: dtype) -> NotImplementedError:
-    """The error for a dtype the kernel was not written for: `"floor_vml_cpu" not implemented for
+    """The error for a dtype that a kernel does not take: `"floor_vml_cpu" not implemented for
     'Bool'`.
     """
     return NotImplementedError(f"\"{kernel}\" not implemented for '{SCALAR_TYPE_NAME[d]}'")
 
 
 def check_dtype(kernel: str, d: dtype, *categories: int) -> None:
-    """Raises NotImplementedError unless `d` is of a category that the kernel was written for, as
+    """Raises NotImplementedError unless `d` is of one of these categories, such as FLOATING, as
     `AT_DISPATCH_...` does.
     """
     if d.category not in categories:
@@ -42,12 +41,12 @@ def check_dtype(kernel: str, d: dtype, *categories: int) -> None:
 
 
 def check_same_dtype(a: Tensor, b: Tensor) -> None:
-    """Raises RuntimeError for two dtypes."""
+    """Raises RuntimeError unless both tensors have the same dtype."""
     check_is(a.dtype, b)
 
 
 def check_is(expected: dtype, t: Tensor) -> None:
-    """Raises RuntimeError unless `t` is of the dtype."""
+    """Raises RuntimeError unless `t` has the dtype `expected`."""
     if t.dtype is not expected:
         raise RuntimeError(
             f"expected scalar type {SCALAR_TYPE_NAME[expected]} but found "

@@ -1,11 +1,13 @@
-"""Functions and methods come into being when first used
-(`tools/autograd/gen_python_functions.py`).
+"""Makes functions and methods when they are first used (`tools/autograd/gen_python_functions.py`).
 
 `_generated/functions.py` and its like have a line of text for each function,
-`_generated/methods.py` for each method: its name, then its overloads, each followed by `>` and its
-out= twin, and after `|` those with an order of arguments that Python took once. Nothing is made of
-a line before the name is asked for. The function then stays in the module, the method in the
-class.
+`_generated/methods.py` for each method:
+
+    add add_Tensor>add_out add_Scalar | add_Tensor>add_out:self,alpha,other
+
+its name, then its overloads, each followed by `>` and its out= variant, and after `|` those with a
+deprecated order of arguments. The function is made when its name is first looked up. It then stays
+in the module, as a method does in its class.
 
 How the real one differs: all of them are compiled in, and bound when `torch` is imported.
 """
@@ -25,13 +27,13 @@ from .registration import identifier
 
 
 class Functions:
-    """The functions of a module. `prefix` is what their operators' names begin with: "linalg_"."""
+    """The functions of a module. `prefix` is the beginning of their operators' names: "linalg_"."""
 
     def __init__(self, module: str, table: str, prefix: str = "") -> None:
         self.module, self.prefix, self.lines = module, prefix, _lines(table)
 
     def make(self, name: str) -> Callable[..., Any]:
-        """The function called `name`. Raises AttributeError."""
+        """The function called `name`. Raises AttributeError if the module has none."""
         if name not in self.lines:
             raise AttributeError(f"module {self.module!r} has no attribute {name!r}")
         parse = _parser(self.prefix + name, self.lines[name])
@@ -43,7 +45,7 @@ class Functions:
 
 
 class Methods:
-    """The methods of a class, which gets a `Method` for each that it does not define itself."""
+    """The methods of a class, which gets a `Method` in place of each that it does not define."""
 
     def __init__(self, owner: type, table: str) -> None:
         self.owner, self.lines, self.parsers = owner, _lines(table), dict[str, PythonArgParser]()
@@ -59,10 +61,11 @@ class Methods:
         return self.parsers[name]
 
     def make(self, name: str) -> Callable[..., Any]:
-        """The method called `name`. Without arguments there is nothing to parse."""
+        """The method called `name`: a function that parses its arguments, or, if `self` is the only
+        one, calls the operator directly."""
         op = next(iter(Overloads(self.lines[name])))[0]
         arguments = [a.name for a in op.schema.arguments]
-        place = arguments.index("self")  # 1 in where(condition, self, other)
+        position = arguments.index("self")  # 1 in where(condition, self, other)
         call, parse = op.call, self.parser(name)
 
         def only_self(self: Any) -> Any:
@@ -72,16 +75,17 @@ class Methods:
             return parse((self, *args), kwargs)
 
         def self_later(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return parse((*args[:place], self, *args[place:]), kwargs)
+            return parse((*args[:position], self, *args[position:]), kwargs)
 
+        # a single overload whose only argument is `self`: nothing to parse
         alone = len(parse.overloads) == len(arguments) == 1  # type: ignore[arg-type]
-        method: Any = only_self if alone else self_later if place else self_first
+        method: Any = only_self if alone else self_later if position else self_first
         owner = self.owner
         return _named(method, name, f"{owner.__name__}.", owner.__module__, self.lines[name])
 
 
 class Method:
-    """Stands in the class for a method until that is first looked up, and then takes its place."""
+    """A placeholder in a class: at its first lookup it makes the method, which replaces it."""
 
     __slots__ = ("methods", "name")
 
@@ -95,7 +99,8 @@ class Method:
 
 
 class Overloads:
-    """The operators that a name stands for, for `PythonArgParser`: two for "add_Tensor>add_out"."""
+    """The overloads of a name, as `PythonArgParser` wants them: (operator, its out= variant or
+    None, order of arguments) for each word, such as "add_Tensor>add_out"."""
 
     def __init__(self, words: str) -> None:
         self.words = words.split()
@@ -106,21 +111,23 @@ class Overloads:
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         for word in self.words:
             names, _, order = word.partition(":")
-            op, *twin = (operator_named(name) for name in names.split(">"))
-            yield (op, twin[0] if twin else None, order.replace(",", " "))
+            op, *out_variant = (operator_named(name) for name in names.split(">"))
+            yield (op, out_variant[0] if out_variant else None, order.replace(",", " "))
 
 
 def operator_named(name: str) -> OperatorHandle:
-    """The operator of an identifier, add_Tensor. Raises KeyError."""
+    """The operator of an identifier, such as add_Tensor. Raises KeyError if there is none."""
     return dispatcher.operators[_full_names()[name]]
 
 
 @cache
 def _full_names() -> dict[str, str]:
+    """Identifiers and the names of their operators: add_Tensor, aten::add.Tensor."""
     return {identifier(name): name for name in dispatcher.operators.lines}
 
 
 def _lines(table: str) -> dict[str, str]:
+    """The rest of each line of a table, by the name that it begins with."""
     return dict(row.split(" ", 1) for row in table.split("\n") if row)
 
 
@@ -130,10 +137,11 @@ def _parser(name: str, line: str, method: bool = False) -> PythonArgParser:
 
 
 def _named(function: Callable[..., Any], name: str, owner: str, module: str, line: str) -> Any:
-    """The function under a name of its own, which tracebacks show, and at home in `module`."""
+    """A copy of the function with its own name, which tracebacks show, and module; its docstring
+    has the schemas of its overloads."""
     qualname = f"{owner}{name}"
     code = function.__code__.replace(co_name=name, co_qualname=qualname)
-    home = {"__name__": module, "__builtins__": builtins}
+    home = {"__name__": module, "__builtins__": builtins}  # its globals, which say its module
     made = FunctionType(code, home, name, None, function.__closure__)
     made.__qualname__ = qualname
     words = line.partition("|")[0].split()

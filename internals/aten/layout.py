@@ -1,11 +1,14 @@
-"""Which strides a new tensor gets (`c10/core/MemoryFormat.h`,
+"""Computes the strides of a new tensor (`c10/core/MemoryFormat.h`,
 `aten/src/ATen/native/TensorFactories.cpp`).
 
-A *memory format* is a wish about strides: `contiguous_format` (row-major), `channels_last` (NHWC:
-the channel innermost) and `preserve_format` (like the tensor it is made from: its own strides if
-they fill memory without gaps, else packed in the same order).
+A *memory format* names a rule for strides: `contiguous_format` (row-major), `channels_last` (NHWC,
+with the channel innermost) or `preserve_format` (like the tensor it is made from: its strides if
+they fill memory without gaps, else strides without gaps in the same order).
 
-How the real one differs: nothing but the language.
+    >>> dense_strides((2, 3), (8, 2))  # every other element of (2, 8)
+    (3, 1)
+    >>> dense_strides((2, 3), (1, 4))  # the column is innermost, and stays so
+    (1, 2)
 """
 
 from __future__ import annotations
@@ -28,8 +31,8 @@ RANK = {"channels_last": 4, "channels_last_3d": 5}
 def strides_for(
     sizes: Sequence[int], memory_format: memory_format | None = None
 ) -> tuple[int, ...]:
-    """Strides of a new tensor of these sizes. Raises RuntimeError when the format does not fit the
-    number of dimensions.
+    """The strides of a new tensor of these sizes; None means `contiguous_format`. Raises
+    RuntimeError for a format of another number of dimensions, and for `preserve_format`.
     """
     if memory_format is None or memory_format is contiguous_format:
         return contiguous_strides(sizes)
@@ -42,7 +45,7 @@ def strides_for(
 
 
 def strides_like(t: TensorImpl, memory_format: memory_format | None = None) -> tuple[int, ...]:
-    """Strides of a new tensor of the sizes of `t`; None means `preserve_format`."""
+    """The strides of a new tensor of the sizes of `t`; None means `preserve_format`."""
     g = t._geometry
     if memory_format is not None and memory_format is not preserve_format:
         return strides_for(g.sizes, memory_format)
@@ -52,8 +55,8 @@ def strides_like(t: TensorImpl, memory_format: memory_format | None = None) -> t
 
 
 def dense_strides(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
-    """Strides without gaps or repetitions that visit memory in the same order as `strides`
-    (`infer_dense_strides`).
+    """Strides without gaps or repeated elements, with the same order of dimensions in memory as
+    `strides` (`infer_dense_strides`).
     """
     result, step = [0] * len(sizes), 1
     for d in reversed(memory_order(sizes, [tuple(strides)])):

@@ -1,8 +1,8 @@
-"""Whether nothing has to be decided about two operands: the question that the fast lane begins with
+"""Decides whether an operator of two operands may take the fast path, without a `TensorIterator`
 (`fast_set_up` in `aten/src/ATen/TensorIterator.cpp`).
 
-How the real one differs: a C++ `TensorIterator` asks about any number of operands, once it has been
-built.
+How the real one differs: a C++ `TensorIterator` decides it for any number of operands, once it has
+been built.
 """
 
 from __future__ import annotations
@@ -19,17 +19,20 @@ NUMBERS = frozenset((float, int, bool, complex))
 
 
 def one_geometry(a: Any, b: Any, out: Tensor | None) -> Geometry | None:
-    """The geometry of the result if it is that of the operands, contiguous floats, and `out` is
-    None or `a`, and written to where it is read. One of `a` and `b` may be a number, or a tensor
-    that only has to be repeated; for None, a `TensorIterator` decides.
+    """The geometry of the result, if that is the one of both operands, contiguous and of floats;
+    one of them may also be a number, or a tensor that only has to be repeated.
+
+    `out` must be None or `a`, which is then overwritten element by element. None if any of this
+    does not hold, and a `TensorIterator` has to decide.
     """
     kind = b.__class__
     if kind is float or kind is int:
         g = None if a.__class__ in NUMBERS else a._geometry.without_grad
     elif (kind := a.__class__) is float or kind is int:
         g = None if b.__class__ in NUMBERS else b._geometry.without_grad
-    else:
+    else:  # two tensors, or something that neither branch knows
         x, y = getattr(a, "_geometry", None), getattr(b, "_geometry", None)
+        # a write to `out` must not change elements of b that have not been read
         if x is None or y is None or (out is not None and a is not b and a._storage is b._storage):
             return None
         g, other = x.without_grad, y.without_grad
@@ -42,8 +45,8 @@ def one_geometry(a: Any, b: Any, out: Tensor | None) -> Geometry | None:
 
 @lru_cache(maxsize=1 << 12)
 def _broadcast(a: Geometry, b: Geometry) -> Geometry | None:
-    """The larger of two geometries if the smaller only has to be repeated to fit it, or is one
-    number repeated already.
+    """The larger of two geometries, if the smaller one only has to be repeated to fit it, or is a
+    single number expanded to the same sizes; else None.
     """
     for small, large in ((b, a), (a, b)):
         if a.dtype is b.dtype and a.keys == b.keys and large.fast:

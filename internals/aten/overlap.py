@@ -1,13 +1,13 @@
-"""Do two tensors, or two elements of one, share memory? Asked before anything is written
+"""Checks, before anything is written, whether two tensors, or two elements of one, share memory
 (`aten/src/ATen/MemoryOverlap.cpp`).
 
 Writing through a tensor whose elements share memory (an expanded dimension), or reading an operand
-whose bytes are written a moment earlier, would give results that depend on the order of the loop.
-Exact answers are expensive in general, so only the cheap ones are given: where it is "too hard to
-say", the operation goes ahead.
+whose bytes were written a moment earlier, would give results that depend on the order of the loop.
+An exact answer is expensive in general, so only the cheap cases are decided: where it is "too hard
+to say", the operation goes ahead.
 
 How the real one differs: the same three answers; PyTorch also has an exact test, used by
-`index_put_` and its kind.
+`index_put_` and similar operators.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHARED = (
 
 
 def check_no_internal_overlap(t: TensorImpl) -> None:
-    """Raises RuntimeError when several elements of `t` are the same memory (an expanded
+    """Raises RuntimeError if several elements of `t` are the same memory (an expanded
     dimension).
     """
     g = t._geometry
@@ -41,8 +41,8 @@ def check_no_internal_overlap(t: TensorImpl) -> None:
 
 
 def check_no_partial_overlap(written: TensorImpl, *read: TensorImpl | None) -> None:
-    """Raises RuntimeError when writing to `written` would change elements of `read` other than
-    those in the same place.
+    """Raises RuntimeError if writing an element of `written` would change another element of
+    `read` than the one in the same place.
     """
     for t in read:
         if t is not None and _overlap(written, t) == PARTIAL:
@@ -50,8 +50,8 @@ def check_no_partial_overlap(written: TensorImpl, *read: TensorImpl | None) -> N
 
 
 def check_no_overlap(written: TensorImpl, *read: TensorImpl | None) -> None:
-    """Raises RuntimeError when they share memory, be it element by element: for ops that write in
-    an order of their own.
+    """Raises RuntimeError if they share any memory, even the same elements in the same places: for
+    ops that do not write in the order in which they read.
     """
     for t in read:
         if t is not None and _overlap(written, t):
@@ -59,10 +59,10 @@ def check_no_overlap(written: TensorImpl, *read: TensorImpl | None) -> None:
 
 
 def _overlap(a: TensorImpl, b: TensorImpl) -> int:
-    """Whether two tensors share some of their memory, or are the very same elements in the same
-    places (`get_overlap_status`).
+    """FULL if two tensors are the same elements in the same places, PARTIAL if they share memory
+    otherwise, 0 if they do not (`get_overlap_status`).
 
-    0 also where that is too hard to say, which it is of tensors with gaps.
+    0 also where it is too hard to say: for tensors with gaps.
     """
     if a._storage is not b._storage:
         return 0
@@ -76,6 +76,7 @@ def _overlap(a: TensorImpl, b: TensorImpl) -> int:
         and is_non_overlapping_and_dense(h.sizes, h.strides)
     ):
         return 0
+    # both fill their ranges of the storage without gaps, so they overlap if the ranges do
     begin_a, begin_b = a._offset * g.dtype.itemsize, b._offset * h.dtype.itemsize
     end_a, end_b = begin_a + g.nbytes, begin_b + h.nbytes
     if begin_a == begin_b and end_a == end_b:
@@ -84,8 +85,8 @@ def _overlap(a: TensorImpl, b: TensorImpl) -> int:
 
 
 def is_non_overlapping_and_dense(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether the elements fill one run of memory without gaps, in whatever order."""
-    step = 1
+    """Whether the elements fill one range of memory without gaps, in whatever order."""
+    step = 1  # the stride that the next dimension, from the innermost on, must have
     for stride, size in sorted((s, n) for n, s in zip(sizes, strides) if n != 1):
         if size == 0:
             return True

@@ -1,10 +1,8 @@
-"""Which operators PyTorch has, and what to say when you ask for one that is not here.
+"""Knows the names of PyTorch's operators, and gives advice when you use one that is not here.
 
 `pytorch_names.txt` lists the names in PyTorch's `aten/src/ATen/native/native_functions.yaml`, each
 with the places where Python finds it; `python -m tools.operators --names` writes it from an
-installed PyTorch, and `docs/operators.md` compares it with what is declared here.
-
-How the real one differs: it has them all.
+installed PyTorch, and `docs/operators.md` compares it with the operators declared here.
 """
 
 from __future__ import annotations
@@ -21,8 +19,8 @@ NOTEBOOK, SECTION = "notebooks/06_aten_dispatcher_codegen.ipynb", "An operator f
 
 @cache
 def names() -> dict[str, frozenset[str]]:
-    """Every operator's name, in-place ones included: `hypot` → {"torch", "Tensor"}. Places are also
-    linalg, fft, special, nn.
+    """Every operator's name, in-place ones included, and where Python finds it: `hypot` has
+    {"torch", "Tensor"}. Other places are linalg, fft, special and nn.
     """
     lines = LIST.read_text(encoding="utf-8").splitlines()
     rows = (line.split(" ") for line in lines if not line.startswith("#"))
@@ -30,15 +28,14 @@ def names() -> dict[str, frozenset[str]]:
 
 
 def is_pytorchs(name: str) -> bool:
-    """Whether PyTorch declares an operator of this name; out= variants have the name of the
-    operator they belong to.
-    """
+    """Whether PyTorch declares an operator of this name; out= variants share that of their
+    operator."""
     return name in names()
 
 
 def advice(name: str) -> str:
-    """The advice about an operator of PyTorch that is not here; "" for a name that PyTorch has no
-    operator of, or that is here.
+    """The advice about an operator of PyTorch that is not here; "" if PyTorch has no operator of
+    this name, or if it is here.
     """
     if not is_pytorchs(name) or dispatcher.operators.names(f"aten::{name}"):
         return ""
@@ -50,7 +47,7 @@ def advice(name: str) -> str:
 
 def missing_attribute(owner: str, name: str, prefix: str = "", place: str = "") -> AttributeError:
     """The error for `owner.name`: Python's own words, and the advice if PyTorch has an operator
-    `prefix + name` there.
+    `prefix + name` at `place` ("" for any).
     """
     text = f"{owner} has no attribute {name!r}"
     full = prefix + name

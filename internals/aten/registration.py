@@ -1,14 +1,17 @@
-"""From a line of `_generated/ops.py` to an operator (`RegisterDispatchKey.cpp`), and to the
+"""Makes an operator from a line of `_generated/ops.py` (`RegisterDispatchKey.cpp`), and the
 function that calls it (`Operators.cpp`).
 
-The line has the schema, the place of its entry, and a kernel for each key: `relu(Tensor self) ->
-Tensor | activations.yaml:3 | CPU=pointwise.relu`. The operator is made when first asked for, its
-call function when first called, and a kernel's module is imported when that runs. An operator whose
-schema says that it writes to an argument or returns a view also gets a kernel for the
-ADInplaceOrView key; every other op falls through there.
+The line has the schema, the place of its entry, and a kernel for each key:
 
-How the real one differs: registration runs in static initialisers when libtorch_cpu is loaded, for
-all kernels at once, and the call functions are compiled before.
+    relu(Tensor self) -> Tensor | activations.yaml:3 | CPU=pointwise.relu
+
+The operator is made when it is first looked up, its call function when it is first called, and a
+kernel's module is imported when the kernel first runs. An operator whose schema says that it writes
+to an argument or returns a view also gets a kernel for the ADInplaceOrView key; all others fall
+through that key.
+
+How the real one differs: static initialisers register all kernels at once when libtorch_cpu is
+loaded, and the call functions are compiled into it.
 """
 
 from __future__ import annotations
@@ -36,8 +39,8 @@ _CPU_FACTORY = 1 << DispatchKey.CPU | 1 << DispatchKey.BackendSelect
 
 
 class DeclaredOperator(OperatorHandle):
-    """An operator of `native_functions`, where its entry is at `place`. `call` spells out which
-    arguments have dispatch keys."""
+    """An operator of `native_functions`; `place` is the file and line of its entry there. `call`
+    is a function generated for its arguments."""
 
     __slots__ = ("_call", "place")
 
@@ -58,6 +61,7 @@ class DeclaredOperator(OperatorHandle):
 
     @property
     def call(self) -> Kernel:
+        """The function that calls the operator, made by `call_text` on first use."""
         if self._call is None:
             text, file = call_text(self), f"{FOLDER / self.place}, generated for {self.identifier}"
             linecache.cache[file] = len(text), None, text.splitlines(True), file  # for tracebacks
@@ -67,6 +71,8 @@ class DeclaredOperator(OperatorHandle):
         return self._call
 
     def _add_inplace_or_view(self) -> None:
+        """Give it a kernel for ADInplaceOrView, if its schema marks a written argument, "(a!)", or
+        a returned view, "(a)"."""
         arguments, _, returns = self.text.rpartition("->")
         kernel = None
         if self.name == "aten::detach_":
@@ -85,19 +91,21 @@ def read(table: str) -> dict[str, str]:
 
 
 def identifier(name: str) -> str:
+    """An operator's name as an identifier: add_Tensor for aten::add.Tensor."""
     return name.removeprefix("aten::").replace(".", "_")
 
 
 def _kernel(op: OperatorHandle, key: str, target: str) -> KernelFunction:
-    """`module.function` lies under internals.aten.native, `cuda.module.function` under
-    internals.cuda.native, and what begins with _generated or autograd there."""
+    """The kernel that `target` names: `module.function` is in internals.aten.native,
+    `cuda.module.function` in internals.cuda.native, and a module that begins with _generated or
+    autograd in internals itself."""
     module, _, function = target.rpartition(".")
     full = f"internals.aten.native.{module}:{function}"
     if module.startswith("cuda."):
         full = f"internals.cuda.native.{module.removeprefix('cuda.')}:{function}"
     if module.startswith(("_generated", "autograd")):
         full = f"internals.{module}:{function}"
-    if module == "_generated.autograd_nodes":  # the one kernel for all, for a node of this class
+    if module == "_generated.autograd_nodes":  # one kernel serves all; the class of node differs
         return MadeKernel(full, op, "internals.autograd.kernel:recording", takes_keys=True)
     if key == "CUDA":  # called once all tensors are known to be on one device
         return MadeKernel(full, op, "internals.cuda.fallback:kernel")
@@ -107,7 +115,15 @@ def _kernel(op: OperatorHandle, key: str, target: str) -> KernelFunction:
 
 
 def call_text(op: DeclaredOperator) -> str:
-    """The function that calls `op`; while calls are watched, by the dispatcher's long path."""
+    """The text of the function that calls `op`:
+
+        def add_Tensor(self, other, alpha, _table=add_Tensor_op.table):
+            if hot.off:
+                return add_Tensor_op(self, other, alpha)
+            return _table[self._geometry.keys | other._geometry.keys](self, other, alpha)
+
+    While a tool watches calls (`hot.off`), it takes the dispatcher's long path, which tells the
+    tool."""
     name, arguments = op.identifier, ", ".join(a.python_name for a in op.schema.arguments)
     return (
         f"def {name}({arguments}, _table={name}_op.table):\n"
@@ -117,7 +133,8 @@ def call_text(op: DeclaredOperator) -> str:
 
 
 def _keys(arguments: Sequence[Argument]) -> str:
-    """The expression for the union of the tensors' key sets."""
+    """The expression for the union of the arguments' key sets: "a._geometry.keys |
+    b._geometry.keys"."""
     parts = []
     for a in arguments:
         if a.type.base != "Tensor":
@@ -133,9 +150,7 @@ def _keys(arguments: Sequence[Argument]) -> str:
 
 
 class MadeKernel(KernelFunction):
-    """A kernel that `maker` makes for one operator, of what `target` names, when it is first
-    called.
-    """
+    """A kernel that `maker(op, target)` makes for one operator when it is first called."""
 
     __slots__ = ("op", "maker", "made")
 
@@ -147,13 +162,14 @@ class MadeKernel(KernelFunction):
         self.made: Kernel | None = None
 
     def function(self) -> Kernel:
+        """The function that the maker made."""
         if self.made is None:
             self.made = self.maker.function()(self.op, super().function())
         return self.made
 
 
 def list_keys(tensors: Iterable[Any]) -> int:
-    """The union of the key sets in a list of tensors; None entries count for nothing."""
+    """The union of the key sets of the tensors in a list, which may contain None."""
     keys = 0
     for t in tensors:
         if t is not None:

@@ -1,24 +1,24 @@
 """The part common to all pointwise operators (`aten/src/ATen/TensorIterator.cpp`).
 
-Before a loop can run, it must be decided which dtype to compute in, what shape the operands
-broadcast to, what the output is (given, or new: then in which memory order), and how few dimensions
-the walk over memory really needs. A `TensorIterator` makes these decisions in its constructor,
-where they can be looked at, and `run` hands numpy's loop exactly the operands it decided on. Large
-tensors are walked over by machine code instead (`compiled/elementwise.py`).
+Before a loop can run, several decisions are needed: the dtype to compute in, the shape that the
+operands broadcast to, the output (given, or new, and then in which memory order), and the fewest
+dimensions that the walk over memory needs. A `TensorIterator` makes these decisions in its
+constructor, where you can look at them, and `run` calls numpy's loop with exactly these operands.
+For large tensors machine code is used instead (`compiled/elementwise.py`).
 
     it = TensorIterator([a, b])
     it.common_dtype, it.shape, it.permutation, it.coalesced_shape
     result = it.run(np.add)
 
-What is decided depends on nothing but the operands' geometries, so it is kept (`Decisions`) and
-serves the next call with the same ones.
+The decisions depend on the operands' geometries alone, so they are kept (`Decisions`) and serve the
+next call with the same ones.
 
 On another device the decisions are the same, and its backend runs the loop
 (`BackendHooks.run_loop`; PyTorch has a `DispatchStub`).
 
 How the real one differs: it decides anew in every call, splits the walk over threads and casts in
 small buffers inside the loop; here an operand of another dtype is converted as a whole, and numpy
-walks. PyTorch tells wrapped numbers (Python scalars) by a flag on a 0-d tensor.
+does the walk. PyTorch marks Python scalars by a flag on a 0-d tensor ("wrapped numbers").
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ if TYPE_CHECKING:
     from internals.core.tensor_impl import Array
 
 _decided: dict[tuple[Any, ...], Decisions] = {}
-REMEMBERED = 1 << 12
+REMEMBERED = 1 << 12  # decisions that are kept; then all are forgotten
 
 
 class Watch(threading.local):
-    """The listener to the loops that this thread's operators ask for on tensors without memory: the
-    JIT's fuser, or None.
+    """The listener to the loops that this thread's operators would run on tensors without memory:
+    the JIT's fuser, or None.
     """
 
     loop: Callable[[TensorIterator, Decisions, Any], None] | None = None
@@ -67,19 +67,21 @@ watch = Watch()
 class TensorIterator:
     """The decisions for one pointwise call.
 
-    `inputs` are tensors and Python numbers. `out` is the tensor to write to, or None for a new one.
-    `promote` says what to compute in: "common" (the promoted dtype), "float" (the same, but
-    integers become the default dtype), a dtype, "same" (nothing is converted: `out` has to have the
-    one input's dtype), or None (the first operand is a condition and stays as it is, the others
-    become `result`). `result` is the dtype of a new output; the computation's when None.
-    `wide_scalars` keeps numbers and 0-d operands after the first in single precision when the
-    computation is in half.
+    inputs: tensors and Python numbers.
+    out: the tensor to write to, or None for a new one.
+    promote: the dtype to compute in: "common" (the promoted dtype), "float" (the same, but integers
+        become the default dtype), a dtype, "same" (nothing is converted: `out` has to have the one
+        input's dtype), or None (the first operand is a condition and stays as it is, the others
+        become `result`).
+    result: the dtype of a new output; None for that of the computation.
+    wide_scalars: keep numbers and 0-d operands after the first in single precision if the
+        computation is in half.
 
     Attributes: `common_dtype`, `result_dtype`, `shape`, `output`, `fast_setup` ("contiguous",
-    "channels_last", "non_overlapping_dense": all operands lie in memory in the same way and one run
-    over it does; else None), `permutation` (dimensions from the outermost to the innermost in
-    memory), `coalesced_shape` and `coalesced_strides` (in bytes; one tuple an operand, the output
-    first).
+    "channels_last" or "non_overlapping_dense" if all operands lie in memory in the same way, so
+    that one run over it is enough; else None), `permutation` (dimensions from the outermost to the
+    innermost in memory), `coalesced_shape` and `coalesced_strides` (in bytes; a tuple for each
+    operand, the output first).
 
     Raises RuntimeError for shapes that do not broadcast, devices that differ, overlapping memory,
     and an `out` of the wrong shape (in place) or dtype.
@@ -101,6 +103,7 @@ class TensorIterator:
             for x in inputs:
                 if isinstance(x, TensorImpl) and x is not out:
                     check_no_partial_overlap(out, x)
+        # all that the decisions depend on: of a number only whether it is an int, a float, ...
         about = [getattr(x, "_geometry", x.__class__) for x in inputs]
         if out is not None:
             about += [out._geometry, any(x is out for x in inputs)]
@@ -116,8 +119,8 @@ class TensorIterator:
             out._geometry, out._array = decisions.geometry, None
 
     def run(self, loop: Callable[..., Any]) -> Any:
-        """Call `loop(*operands, out=...)`, a numpy ufunc or anything with its signature, over the
-        coalesced operands.
+        """Call `loop(*operands, out=...)`, a numpy ufunc or a function like one, on the coalesced
+        operands. Returns the output.
         """
         output, decisions = self._output, self._decisions
         g, result_dtype = decisions.geometry, decisions.result_dtype
@@ -142,12 +145,14 @@ class TensorIterator:
         )
         target = array(output)
         if decisions.fast_setup is None:
+            # fewer dimensions mean longer inner loops in numpy
             shape, strides = decisions.walk([target, *operands])
             if shape != target.shape:
                 target = _view(target, output, shape, strides[0])
                 operands = [
                     _view(a, x, shape, s) for a, x, s in zip(operands, self.inputs, strides[1:])
                 ]
+        # numpy writes in the result's dtype; an `out` of another one gets a converted copy
         result = (
             target
             if output._geometry.dtype is result_dtype
@@ -200,7 +205,7 @@ class TensorIterator:
         return self._decisions.walk([array(self.output), *self._converted()])
 
     def _converted(self) -> list[Any]:
-        """The inputs as numpy arrays and scalars of the dtypes decided on."""
+        """The inputs as numpy arrays and scalars of the dtypes that were decided."""
         operands = []
         for x, target in zip(self.inputs, self._decisions.targets):
             if not isinstance(x, TensorImpl):
@@ -214,18 +219,17 @@ class TensorIterator:
 
 @cache
 def compiled() -> Any:
-    """Machine code for loops: imported when the first large tensor comes."""
+    """The module that runs loops as machine code, imported for the first large tensor."""
     from .compiled import elementwise
 
     return elementwise
 
 
 def number(value: Any, target: dtype) -> Any:
-    """A Python number as a numpy scalar of `target`; integers wrap around and floats become inf, as
-    a C cast would do it.
+    """A Python number as a numpy scalar of `target`. Integers that are too large wrap around, and
+    floats become inf, as in a C cast.
 
-    Raises OverflowError for an integer that does not fit into 64 bits and so could not have come
-    from C.
+    Raises OverflowError for an integer that does not fit into 64 bits, which C could not hold.
     """
     if target.category == dt.INTEGRAL and not isinstance(value, bool):
         if not ~LARGEST <= value <= 2 * LARGEST + 1:
@@ -233,7 +237,7 @@ def number(value: Any, target: dtype) -> Any:
         bits = target.itemsize * 8
         wrapped = int(value) & ((1 << bits) - 1)
         return np.array(wrapped, dtype=f"u{target.itemsize}").view(target.np)[()]
-    if target.category < dt.FLOATING or -6e4 < abs(value) < 6e4:
+    if target.category < dt.FLOATING or -6e4 < abs(value) < 6e4:  # float16 reaches 65504
         return target.np.type(value)
     with np.errstate(over="ignore"):
         return target.np.type(value)
@@ -242,7 +246,7 @@ def number(value: Any, target: dtype) -> Any:
 def _view(
     a: Scalar | Array, x: float | Tensor, shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> Any:
-    """Operand `a`, which holds the elements of `x`, as an array of the coalesced shape."""
+    """Operand `a`, which has the elements of `x`, as an array of the coalesced shape."""
     if isinstance(a, np.generic):
         return a
     if isinstance(x, TensorImpl) and a is x._array:

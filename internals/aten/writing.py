@@ -1,8 +1,8 @@
-"""Putting a finished result where the caller wants it: into `self` (in-place) or into `out=`
+"""Copies a finished result to where the caller wants it: into `self` (in-place) or into `out=`
 (`aten/src/ATen/native/Resize.cpp`).
 
-How the real one differs: structured kernels allocate through `set_output` and never copy; that path
-is `TensorIterator`'s here. What comes through this file is computed first and copied afterwards.
+How the real one differs: structured kernels get their output from `set_output` and never copy, as
+`TensorIterator` does here. The results in this file are computed first and copied afterwards.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 def write_inplace(target: Tensor, result: Tensor) -> Any:
-    """Copy `result` into `target`, which keeps its shape and dtype. Raises RuntimeError if either
-    does not allow it.
+    """Copy `result` into `target`, which keeps its shape and dtype. Raises RuntimeError if these
+    do not fit, or if elements of `target` share memory.
     """
     check_cast(result.dtype, target.dtype)
     if result.shape != target.shape:
@@ -41,8 +41,8 @@ def write_inplace(target: Tensor, result: Tensor) -> Any:
 
 
 def copy_inplace(target: Any, result: Any) -> Any:
-    """`write_inplace` for a composite operator, which autograd sees through: the copy is an
-    operator too.
+    """`write_inplace` for a composite operator, of which autograd records the parts: the copy has
+    to be an operator too.
     """
     from internals._generated import ops
 
@@ -56,8 +56,8 @@ def copy_inplace(target: Any, result: Any) -> Any:
 
 
 def write_out(out: Tensor, result: Tensor) -> Any:
-    """Copy `result` into `out`, resizing it if need be. Raises RuntimeError if the dtype can't be
-    cast.
+    """Copy `result` into `out`, which is resized if need be. Raises RuntimeError if the dtype can't
+    be cast or `out` is on another device.
     """
     check_cast(result.dtype, out.dtype)
     check_device(result.device, out.device)
@@ -68,23 +68,23 @@ def write_out(out: Tensor, result: Tensor) -> Any:
 
 
 def write_exact_out(out: Tensor, result: Tensor) -> Any:
-    """`write_out` for an `out` that must have the very dtype of the result. Raises RuntimeError
-    otherwise.
+    """`write_out` for an `out` that must have the result's dtype. Raises RuntimeError if it has
+    another.
     """
     check_dtype(result.dtype, out.dtype)
     return write_out(out, result)
 
 
 def fill_out(out: Tensor, result: Tensor) -> Any:
-    """`write_out` for the factories, `zeros(2, out=t)`, which resize without a word."""
+    """`write_out` for factories, such as `zeros(2, out=t)`, which resize without a warning."""
     if tuple(out.shape) != tuple(result.shape):
         resize(out, result.shape)
     return write_out(out, result)
 
 
 def range_out(out: Tensor, result: Tensor, warns: bool = True) -> Any:
-    """`fill_out` for ranges, which fill an `out` of just so many elements whatever its shape, and
-    may warn about any other.
+    """`fill_out` for ranges. They keep the shape of an `out` that has the right number of elements;
+    any other is resized, with a warning if `warns`.
     """
     if out.numel() == result.numel():
         return write_out(out, result.view(out.shape))
@@ -100,7 +100,8 @@ def range_out(out: Tensor, result: Tensor, warns: bool = True) -> Any:
 
 
 def write_outs(outs: Sequence[Any], results: Sequence[Any]) -> Any:
-    """`write_out` for each of several results; returns them in the results' (named) tuple type."""
+    """`write_out` for each of several results. Returns the outs as a tuple, a named one if
+    `results` is."""
     written = [write_out(o, r) for o, r in zip(outs, results)]
     if not isinstance(results, NamedResult):
         return tuple(written)
@@ -108,24 +109,21 @@ def write_outs(outs: Sequence[Any], results: Sequence[Any]) -> Any:
 
 
 def write_exact_outs(outs: Sequence[Any], results: Sequence[Any]) -> Any:
-    """`write_exact_out` for each of several results; nothing is written if the dtype of one is
-    wrong.
-    """
+    """`write_exact_out` for each of several results. If one dtype is wrong, nothing is written."""
     for o, r in zip(outs, results):
         check_dtype(r.dtype, o.dtype)
     return write_outs(outs, results)
 
 
 def become_view(target: Tensor, view: Tensor) -> Any:
-    """`t.transpose_(0, 1)` and its kind: the tensor itself takes on the geometry of the view."""
+    """Give `target` the geometry of a view of it, for `t.transpose_(0, 1)` and its like."""
     target._geometry, target._offset, target._array = view._geometry, view._offset, None
     return target
 
 
 def resize_output(out: Tensor, sizes: Sequence[int]) -> bool:
-    """Give `out` the sizes a result needs; warns when it had elements of its own. Returns whether
-    it was resized.
-    """
+    """Give `out` the sizes of a result, with a warning if it had elements. Returns whether it was
+    resized."""
     if tuple(out.shape) == tuple(sizes):
         return False
     if out.numel():
@@ -141,10 +139,10 @@ def resize_output(out: Tensor, sizes: Sequence[int]) -> bool:
 
 
 def resize(t: Tensor, sizes: Sequence[int], strides: Sequence[int] | None = None) -> None:
-    """Other sizes for `t`, contiguous unless `strides` are given; its storage grows if it is too
+    """Give `t` other sizes, contiguous unless `strides` are given. Its storage grows if it is too
     small, and never shrinks.
 
-    Raises RuntimeError when there is no such memory, or the storage may not grow.
+    Raises RuntimeError if there is not enough memory, or the storage may not grow.
     """
     if strides is None:
         fresh = contiguous_geometry(sizes, t.dtype, t.device)
@@ -157,7 +155,7 @@ def resize(t: Tensor, sizes: Sequence[int], strides: Sequence[int] | None = None
 
 
 def check_dtype(wanted: dtype, given: dtype) -> None:
-    """Raises RuntimeError when an `out` has not the dtype of the result."""
+    """Raises RuntimeError unless an `out` has the dtype of the result."""
     if given is not wanted:
         raise RuntimeError(
             f"Expected out tensor to have dtype {TYPE_META_NAME[wanted]}, but got "
@@ -166,13 +164,14 @@ def check_dtype(wanted: dtype, given: dtype) -> None:
 
 
 def check_device(wanted: device, given: device) -> None:
-    """Raises RuntimeError when an `out` is not where the result is."""
+    """Raises RuntimeError unless an `out` is on the device of the result."""
     if given is not wanted:
         raise RuntimeError(f"Expected out tensor to have device {wanted}, but got {given} instead")
 
 
 def check_cast(source: dtype, target: dtype) -> None:
-    """Raises RuntimeError when a result of dtype `source` may not be stored as `target`."""
+    """Raises RuntimeError if a result of dtype `source` may not be stored as `target`, as a float
+    in an integer."""
     if not can_cast(source, target):
         raise RuntimeError(
             f"result type {SCALAR_TYPE_NAME[source]} can't be cast to the desired output type "
@@ -181,7 +180,7 @@ def check_cast(source: dtype, target: dtype) -> None:
 
 
 def _store(target: Tensor, result: Tensor) -> None:
-    """The elements of `result` into `target`, of the same shape and on the same device."""
+    """Write the elements of `result` to `target`, which has the same shape and device."""
     if not target.numel():
         return
     if target.device is CPU:

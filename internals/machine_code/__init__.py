@@ -1,5 +1,5 @@
-"""Machine code for loops: from a Python function to instructions of this CPU, compiled once, kept
-on disk.
+"""Compiles loops to machine code: from a Python function to instructions of this CPU, once, and
+kept on disk.
 
     from internals.machine_code import kernel, template
     from internals.machine_code.records import Values
@@ -14,20 +14,20 @@ on disk.
     entry = scaled.bind(T=np.float32).entry("*f4 *f4")
     entry.parallel(n, 32768, x.data_ptr(), out.data_ptr(), 2.0)
 
-The floors, from the top:
+The layers, from the top:
 
-- `language`: what such a function may say. It is plain Python too, and running it as that is the
-  reference for tests. `templates`: how names in it are given a meaning, for kernels of the GPU as
+- `language`: the Python that a kernel may be written in. It runs as plain Python too, which is the
+  reference for tests. `templates`: how names in it get their values, for kernels of the GPU as
   well.
-- `compile`: numba makes LLVM code of it, and this adds the C function by which it is called.
-- `llvm`: LLVM makes an object file of that, and loads object files. Code that was written in LLVM's
-  language to begin with (the inner loops of convolutions) enters here.
-- `cache`: object files on disk, so that numba is imported only where something is compiled for the
-  first time. `trust`: which of them are run, those that no other user could have written.
+- `compile`: numba turns a kernel into LLVM code, and this adds the C function that calls it.
+- `llvm`: LLVM turns that into an object file, and loads object files. Code that is written in
+  LLVM's language to begin with (the inner loops of convolutions) enters here.
+- `cache`: object files on disk, so that numba is imported only when something is compiled for the
+  first time. `trust`: decides which of them may run, those that no other user could have written.
 - `records`: many arguments as one. `entry`, `parallel` and `pool`: calling what was loaded, on one
   thread or several. `settings`: when the operators do so.
-- Beside them, `vector_math`: exp, sin and the rest for kernels; `limits`: what this machine can do
-  at most, measured.
+- Beside them, `vector_math`: exp, sin and the rest for kernels; `limits`: measures the limits of
+  this machine.
 
 How the real one differs: ATen's kernels are C++, compiled ahead of time for three levels of vector
 instructions (`aten/src/ATen/native/cpu`, `DispatchStub.h`), and called through function pointers as
@@ -48,9 +48,8 @@ __all__ = ["compiled_kernels", "get_num_threads", "inline", "kernel", "set_num_t
 
 
 def __getattr__(name: str) -> Any:
-    """The language is imported when it is first used: operators ask for `settings` only, in every
-    call.
-    """
+    """Imports the language when it is first used: most operators need `settings` only, and the
+    import takes time."""
     if name in ("inline", "kernel", "template"):
         from . import language
 

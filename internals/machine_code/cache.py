@@ -1,20 +1,20 @@
-"""Compiled code on disk, so that it is compiled once on a machine and not once in a process.
+"""Keeps compiled code on disk, so that it is compiled once on a machine, not once in each process.
 
 A file holds the object file, the names of functions it needs from outside, and a checksum of both
 and of the name it is kept under. Several processes may start at once and find nothing: each
-compiles, writes to a temporary file and renames it, and the last one wins; they are all the same. A
-file that is cut short or was changed never gets as far as LLVM: a warning names it, and it is made
-anew.
+compiles, writes to a temporary file and renames it. The last one wins, and all files are the same.
+A file that is cut short or was changed never reaches LLVM: a warning names it, and the code is
+compiled again.
 
 The directory is `INTERNALS_CACHE_DIR`, or `internals` in the user's cache directory. Where nothing
 can be written, code is kept for this process only. `INTERNALS_CACHE_DIR` may name several, as
-`PATH` does: code is looked for in all and written to the first, so that a class finds what was
-compiled for it, and no student writes what others run. Everyone may read what is written (0644,
-folders 0755), whatever the umask. What others might have written is not run (`trust.py`); a warning
-says what, and why.
+`PATH` does: code is searched in all of them and written to the first. So a class can share a
+directory of compiled code that no student can write to. Everyone may read the files (0644, folders
+0755), whatever the umask. Files that others might have written are not run (`trust.py`); a warning
+says which, and why.
 
-How the real one differs: Inductor's cache (`torch/_inductor/codecache.py`) does so with shared
-libraries, under a file lock.
+How the real one differs: Inductor's cache (`torch/_inductor/codecache.py`) keeps shared libraries,
+under a file lock.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BEFORE = b"internals machine code 1\n"
 
 
 class Code(NamedTuple):
-    """An object file, and the functions that it calls and does not have."""
+    """An object file, and the names of functions that it calls but does not contain."""
 
     object: bytes
     externals: tuple[str, ...]
@@ -63,10 +63,10 @@ def store(key: str, code: Code) -> None:
 
 
 def read(key: str, kind: str) -> bytes | None:
-    """The bytes that `write` stored under `key`, None if there are none, or none that are whole and
+    """The bytes that `write` stored under `key`; None if there are none, or none that are whole and
     trusted.
     """
-    start = len(MAGIC) + 32
+    start = len(MAGIC) + 32  # a file: MAGIC, a checksum of 32 bytes, the payload
     for folder in directories():
         names = _names(key, kind)
         try:
@@ -87,8 +87,8 @@ def read(key: str, kind: str) -> bytes | None:
 
 
 def write(key: str, kind: str, payload: bytes) -> None:
-    """Store bytes under `key`; nothing happens where nothing can be written, or others could write
-    as well.
+    """Store bytes under `key`. Does nothing if the folder cannot be written, and warns if others
+    could write to it as well.
     """
     subfolder, name = _names(key, kind)
     try:
@@ -100,6 +100,7 @@ def write(key: str, kind: str, payload: bytes) -> None:
         return
     with suppress(OSError):
         try:
+            # the file gets its name when it is whole: no reader ever sees a part of it
             with os.fdopen(handle, "wb") as file:
                 file.write(MAGIC + _checksum(key, kind, payload) + payload)
             os.chmod(temporary, 0o644)
@@ -110,7 +111,7 @@ def write(key: str, kind: str, payload: bytes) -> None:
 
 
 def damaged(key: str, kind: str, why: str) -> None:
-    """Warn that what is stored under `key` is not used but made anew."""
+    """Warn that the file stored under `key` is not used, and that it will be made anew."""
     warn_once(
         f"{'.'.join(_names(key, kind)[1:])} in the cache of compiled code is damaged, and made "
         f"anew: {why}"
@@ -118,7 +119,7 @@ def damaged(key: str, kind: str, why: str) -> None:
 
 
 def directories() -> list[Path]:
-    """Where compiled code is looked for."""
+    """The directories in which compiled code is searched, in order."""
     asked = [
         Path(name) for name in os.environ.get("INTERNALS_CACHE_DIR", "").split(os.pathsep) if name
     ]
@@ -126,26 +127,29 @@ def directories() -> list[Path]:
 
 
 def directory() -> Path:
-    """Where compiled code is written."""
+    """The directory that compiled code is written to."""
     return directories()[0]
 
 
 def clear() -> None:
-    """Delete what was written to disk."""
+    """Delete all compiled code in `directory()`."""
     for path in directory().glob("*/*.*"):
         with suppress(OSError):
             path.unlink()
 
 
 def _names(key: str, kind: str) -> tuple[str, str]:
+    """(folder, file) of a key. The folder is its first two digits, so that none grows too large."""
     return key[:2], f"{key}.{kind}"
 
 
 def _checksum(key: str, kind: str, payload: bytes) -> bytes:
+    """32 bytes, of the name too: a file that was renamed does not pass."""
     return hashlib.sha256(f"{key}.{kind}\n".encode() + payload).digest()
 
 
 def _say_refused(folder: Path, refused: trust.Refused) -> None:
+    """Warn that the files of a folder are not trusted."""
     warn_once(
         f"compiled code in {folder} is not used, and each process compiles its own: {refused}, or "
         "set INTERNALS_CACHE_DIR to a folder that only you can write"

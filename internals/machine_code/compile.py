@@ -1,17 +1,17 @@
-"""From a kernel to LLVM code: numba infers the types of its variables and translates the loop.
+"""Compiles a kernel to LLVM code: numba infers the types of its variables and translates the loop.
 
 numba is asked for the bare function: no wrapper for Python objects, no reference counts, no
-exceptions, pointers that do not overlap. What it returns has a calling convention of its own (a
-place for the result, one for an error, then the arguments one by one), so a small C function is put
-in front that reads the arguments from slots:
+exceptions, pointers that do not overlap. The function has numba's own calling convention (a place
+for the result, one for an error, then the arguments one by one), so a small C function that reads
+the arguments from slots is put in front:
 
     define void @entry(i64 %begin, i64 %end, ptr %args) {
       %p0 = load ptr, ptr %args            ; slot 0
       ...
       call i32 @_ZN...add_squares...(ptr %result, ptr %error, i64 %begin, i64 %end, ptr %p0, ...)
 
-The key under which the object file is kept says all it depends on: the source of the kernel and of
-everything it calls, what the templates were bound to, the argument types, numba, LLVM and the CPU.
+The key of the object file is a digest of everything it depends on: the source of the kernel and of
+all it calls, the bindings of the templates, the argument types, numba, LLVM and the CPU.
 
 How the real one differs: for the CPU Inductor writes C++ and runs the system's compiler; Triton,
 for GPUs, reads Python as numba does.
@@ -37,20 +37,20 @@ from .llvm import CompileError, digest, emit, host, load, stored, whole_at_fork
 from .records import kinds
 from .templates import Choice, DeviceFunction, Intrinsic
 
-# numbers as LLVM knows them; everything else is a pointer
+# LLVM's types for numbers; everything else is a pointer
 CALLS = {"f4": "float", "f8": "double", "i8": "i64"}
 
 
 def compiled(kernel: Kernel, signature: str, aliasing: bool = False) -> Entry:
-    """The machine code of `kernel` for these argument types: from the disk, else from numba. See
-    `Kernel.entry`.
+    """The machine code of `kernel` for these argument types: from the disk, else compiled by numba.
+    See `Kernel.entry`.
     """
     key = key_of(kernel, signature, aliasing)
     symbol = f"k_{key[:24]}"
     code = stored(key, symbol)
     if code is None:
         with _lock:
-            code = stored(key, symbol)  # another thread may have been at it
+            code = stored(key, symbol)  # another thread may have compiled it meanwhile
             if code is None:
                 code = emit(
                     llvm_text(kernel, signature, aliasing), {"entry": symbol}, optimize=False
@@ -72,9 +72,9 @@ def llvm_text(kernel: Kernel, signature: str, aliasing: bool = False) -> str:
     words = signature.split()
     flags: Any = compiler.Flags()
     flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-    flags.nrt = False
-    flags.noalias = not aliasing
-    flags.error_model = "numpy"
+    flags.nrt = False  # no reference counts
+    flags.noalias = not aliasing  # LLVM may then vectorise without testing for overlaps
+    flags.error_model = "numpy"  # x / 0 is inf, not an exception
     if kernel.fastmath:
         flags.fastmath = FastMathOptions(set(kernel.fastmath))
     arguments = (types.int64, types.int64, *_argument_types(kernel, words))
@@ -103,15 +103,16 @@ def key_of(kernel: Kernel, signature: str, aliasing: bool = False) -> str:
 
 @once
 def versions() -> str:
+    """The versions of the compilers, as part of a key."""
     return f"numba {version('numba')} llvmlite {version('llvmlite')}"
 
 
 def _c_function(called: str, words: list[str]) -> str:
-    """LLVM code of `entry`, which unpacks the slots and calls numba's function."""
+    """LLVM code of `entry`, which unpacks the slots and calls numba's function, named `called`."""
     lines, arguments = [], ["ptr %result", "ptr %error", "i64 %begin", "i64 %end"]
     for i, word in enumerate(words):
         lines.append(f"  %slot{i} = getelementptr i64, ptr %args, i64 {i}")
-        if word == "f4":
+        if word == "f4":  # a slot has 8 bytes, so a float32 travels as a double
             lines += [
                 f"  %wide{i} = load double, ptr %slot{i}",
                 f"  %v{i} = fptrunc double %wide{i} to float",
@@ -128,12 +129,14 @@ def _c_function(called: str, words: list[str]) -> str:
 
 
 def _argument_types(kernel: Kernel, words: list[str]) -> list[Any]:
-    """numba's types of the arguments. It takes a record apart into its slots itself."""
+    """numba's types of the arguments. Like slots, numba's convention has the fields of a record one
+    by one."""
     rest = iter(words)
     return [_of_kind(kind, rest) for kind in kinds(kernel.function).values() or words]
 
 
 def _of_kind(kind: Any, words: Iterator[str]) -> Any:
+    """The type of an argument, or of a record, whose fields take as many of the words."""
     from numba.core import types
 
     if not hasattr(kind, "_fields"):
@@ -142,6 +145,7 @@ def _of_kind(kind: Any, words: Iterator[str]) -> Any:
 
 
 def _numba_type(word: str) -> Any:
+    """numba's type for a word of a signature. Raises CompileError for an unknown word."""
     from numba.core import types
 
     names = {
@@ -163,7 +167,7 @@ _dispatchers: dict[Inline, Any] = {}
 
 
 def _callable(called: Inline) -> Any:
-    """The callable numba sees for an inline function: a dispatcher of its own, always inlined."""
+    """numba's dispatcher for an inline function, which it always inlines."""
     found = _dispatchers.get(called)
     if found is None:
         import numba
@@ -182,7 +186,7 @@ def _callable(called: Inline) -> Any:
 
 
 def description(instance: DeviceFunction) -> str:
-    """All that the code of `instance` depends on, as text. So is that of a kernel of the GPU."""
+    """Everything that the code of `instance` depends on, as text; also for kernels of the GPU."""
     options = [repr(getattr(instance, name, None)) for name in ("fastmath", "launch_bounds")]
     records = [str(kinds(k)) for k in _records(instance.function)]
     parts = [instance.name, _source(instance), *options, *records]
@@ -195,15 +199,15 @@ def description(instance: DeviceFunction) -> str:
         elif isinstance(value, Intrinsic):
             parts.append(f"{name}: {value.target}")
         elif name != "cuda" and not inspect.ismodule(value):
-            # `cuda` is for each executor another one
-            # of a long one repr shows a part
+            # `cuda` differs from executor to executor, so it is left out; repr shows only a part of
+            # a long array, so its bytes are added
             array = value.tobytes() if isinstance(value, np.ndarray) else b""
             parts.append(f"{name}={getattr(value, '__qualname__', None) or value!r}{array!r}")
     return "\n".join(parts)
 
 
 def _records(record: Any) -> Iterator[Any]:
-    """The records among the arguments of a kernel, and those in them."""
+    """The record types among the arguments of a kernel, and those nested in them."""
     for kind in kinds(record).values():
         if hasattr(kind, "_fields"):
             yield kind
@@ -211,8 +215,8 @@ def _records(record: Any) -> Iterator[Any]:
 
 
 def _source(instance: DeviceFunction) -> str:
-    """The source of a function; generated ones carry theirs, and of one typed at a prompt there is
-    only the bytecode.
+    """The source of a function. A generated function carries its own as `__source__`; for one typed
+    at a prompt it is the bytecode.
     """
     carried = getattr(instance.function, "__source__", None)
     if carried is not None:

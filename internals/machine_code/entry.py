@@ -1,13 +1,13 @@
-"""An `Entry` is machine code ready to be called: `entry(begin, end, *arguments)`, or
-`entry.parallel(n, grain, *arguments)`.
+"""Calls loaded machine code: `entry(begin, end, *arguments)`, or `entry.parallel(n, grain,
+*arguments)`.
 
-Behind it is a C function `void (int64 begin, int64 end, void* args)`. The arguments travel in slots
-of 8 bytes, as in the kernels that PyTorch 1.0.1's fuser compiled (`void kernel_0(IndexType
-totalElements, void** args)`); the call goes through ctypes, which lets go of the GIL, so that
-several threads can be at it.
+An `Entry` wraps a C function `void (int64 begin, int64 end, void* args)`. The arguments travel in
+slots of 8 bytes, as in the kernels that PyTorch 1.0.1's fuser compiled (`void kernel_0(IndexType
+totalElements, void** args)`). The call goes through ctypes, which releases the GIL, so that several
+threads can run it at once.
 
-How the real one differs: a kernel of ATen is called by `parallel_for` as a C++ lambda that has
-captured its arguments.
+How the real one differs: `parallel_for` calls a kernel of ATen as a C++ lambda that has captured
+its arguments.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from typing import Any
 from .parallel import get_num_threads, may_split
 from .pool import run_in_parts
 
+# CFUNCTYPE releases the GIL during the call, PYFUNCTYPE keeps it
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_char_p)
 _QUICK = ctypes.PYFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_char_p)
 
 
 class Entry:
-    """A loaded kernel. `name` is its function's, `signature` tells its arguments, `key` is its name
-    in the cache.
+    """A loaded kernel. `name` is that of its function, `address` where its code begins, `signature`
+    has a word for each argument, `key` is its name in the cache.
     """
 
     __slots__ = ("name", "address", "signature", "key", "_call", "_quick", "_pack")
@@ -34,26 +35,27 @@ class Entry:
         self.name, self.address, self.signature, self.key = name, address, signature, key
         self._call: Any = _FUNCTION(address)
         self._quick: Any = _QUICK(address)
+        # "d" is a double, "q" an integer or an address: 8 bytes each
         self._pack = struct.Struct(
             "=" + "".join("d" if word[0] == "f" else "q" for word in signature.split())
         ).pack
 
     def __call__(self, begin: int, end: int, *args: Any) -> None:
-        """Do the part of the work from `begin` to `end`, in this thread; others may run
+        """Do the part of the work from `begin` to `end`, in this thread; others may run Python
         meanwhile.
         """
         self._call(begin, end, self._pack(*args))
 
     def quick(self, begin: int, end: int, *args: Any) -> None:
-        """The same without letting go of the GIL: for work of a few microseconds."""
+        """The same call without releasing the GIL, for work of a few microseconds."""
         self._quick(begin, end, self._pack(*args))
 
     def parallel(self, n: int, grain: int, *args: Any) -> None:
-        """Do all of 0 <= i < n, on all threads, in parts of at least `grain`."""
+        """Do all of 0 <= i < n, on all threads, in parts of at least `grain` items."""
         self.parallel_packed(n, grain, self._pack(*args))
 
     def parallel_packed(self, n: int, grain: int, packed: bytes) -> None:
-        """The same for arguments that lie in their slots already: 8 bytes each, in order."""
+        """`parallel` for arguments that are packed already: slots of 8 bytes, in order."""
         if may_split(n, grain) and run_in_parts(self.address, n, grain, packed, get_num_threads()):
             return
         if n > 0:

@@ -14,26 +14,26 @@
     add_squares.bind(T=np.float32).entry("*f4 *f4 *f4")
 
 A kernel does the part `begin <= i < end` of a job; several threads do several parts. Pointers are
-indexed by elements and know no shape: sizes and strides are arguments. `template` names are filled
+indexed by elements and have no shape: sizes and strides are arguments. `template` names are filled
 in by `bind`, as in the kernels of the GPU (`templates.py`): a dtype to compute in, or another
 function.
 
-What may stand in a kernel is what numba compiles without Python objects: loops, branches, local
-numbers, calls of `inline` functions and of `math`. A literal 0.5 is a float64 to numba, and float32
-times float64 is float64: constants are written T(0.5).
+A kernel may contain whatever numba compiles without Python objects: loops, branches, local numbers,
+calls of `inline` functions and of `math`. A literal 0.5 is a float64 to numba, and float32 times
+float64 is float64, so constants are written T(0.5).
 
 Arithmetic is that of IEEE, in the order written, and + - * / and sqrt give the same bits as numpy.
-A sum, though, is a chain of additions, each waiting for the one before; to add sixteen at a time
+A sum, though, is a chain of additions, each waiting for the one before. To add sixteen at a time
 the compiler has to be allowed another order: `@inline(fastmath=("reassoc", "nsz", "contract"))`
-allows it, for the lines of that one function.
+allows it, in that one function.
 
-An `inline` function is optimised by itself before it is put into the kernel, where alone it is
-known that pointers do not overlap. So a loop that copies or writes is better written in the kernel,
-even if that means twice: from a shared function it would test for overlaps first, and would not
-become a `memcpy`.
+An `inline` function is optimised by itself before it is put into the kernel, and only in the kernel
+is it known that pointers do not overlap. So a loop that copies or writes is better written in the
+kernel, even if that means twice: in a shared function it would test for overlaps first, and would
+not become a `memcpy`.
 
-Called as it stands, `add_squares(0, n, x, y, out)` runs as Python, on numpy arrays: the reference
-for the compiled one.
+A plain call, `add_squares(0, n, x, y, out)`, runs as Python on numpy arrays: the reference for the
+compiled kernel.
 
 How the real one differs: `Vectorized<float>` (`aten/src/ATen/cpu/vec`) spells the vectors out; here
 LLVM finds them in the loop.
@@ -52,14 +52,15 @@ from .templates import MISSING, DeviceFunction, Template
 if TYPE_CHECKING:
     from .entry import Entry
 
+# any order; signs of zeros may change; a * b + c may be one instruction, rounded once
 SUM_MAY_BE_REORDERED = ("reassoc", "nsz", "contract")
-# not nnan and ninf: NaN and inf mean something here
+# not nnan and ninf, by which LLVM would assume that there are no NaN and inf
 ALLOWED = frozenset({"reassoc", "nsz", "contract", "arcp", "afn"})
 
 
 class Inline(DeviceFunction):
-    """A function that kernels call. `fastmath` says what its arithmetic may be rewritten to, in
-    LLVM's words.
+    """A function that kernels call. `fastmath` lists, in LLVM's words, the ways in which its
+    arithmetic may be rewritten.
     """
 
     fastmath: tuple[str, ...] = ()
@@ -71,13 +72,14 @@ class Inline(DeviceFunction):
         return made
 
     def __call__(self, *args: Any) -> Any:
+        """Run it as plain Python."""
         if self._python is None:
             self._python = bound(self, lambda called: called)
         return self._python(*args)
 
 
 class Kernel(Inline):
-    """A loop over a range of work."""
+    """A loop over a range of work, which can be compiled."""
 
     def __init__(
         self, function: Callable[..., Any], bindings: tuple[tuple[str, Any], ...] = ()
@@ -86,14 +88,13 @@ class Kernel(Inline):
         self._entries: dict[tuple[str, bool], Entry] = {}
 
     def entry(self, signature: str, aliasing: bool = False) -> Entry:
-        """Its machine code for arguments of these types: loaded, or compiled if there is none on
-        disk.
+        """Its machine code for arguments of these types: from the disk, or compiled if it is not
+        there.
 
         signature: a word for each argument after `begin` and `end`: `*f4` is a pointer to float32
         (`*f8 *i8 *i4 *i2 *i1 *u1 *b1` likewise), `i8` an int, `f8` and `f4` numbers. For a kernel
-        that says what its arguments are, a word for each pointer is enough. aliasing: what is
-        written may lie in the same memory as what is read. Otherwise the caller promises that it
-        does not.
+        with annotated arguments, a word for each pointer is enough. aliasing: pointers may overlap.
+        Otherwise the caller promises that memory which is written overlaps with no other.
 
         Raises CompileError if numba cannot compile it.
         """
@@ -106,7 +107,7 @@ class Kernel(Inline):
         return found
 
     def _whole(self, signature: str) -> str:
-        """The signature with a word for each number, too, where the kernel says what they are."""
+        """The signature with words for numbers, too, if the kernel's arguments are annotated."""
         own = signature_of(self.function).split()
         if not own:
             return signature
@@ -151,17 +152,17 @@ def template(name: str) -> Any:
 
 @cache
 def as_inline(function: DeviceFunction) -> Inline:
-    """A function of the GPU's kernels as one of these."""
+    """A function of the GPU's kernels as one that kernels of the CPU can call."""
     return (
         function if isinstance(function, Inline) else Inline(function.function, function.bindings)
     )
 
 
 def bound(instance: DeviceFunction, called: Callable[[Inline], Any]) -> Any:
-    """The Python function of `instance` with every name it mentions meaning what it means there.
+    """The Python function of `instance`, whose global names have the values of this instance.
 
-    called: what to put for a function that it calls. Raises RuntimeError for a template parameter
-    that nothing was bound to.
+    called: gives the object to put in place of each function that it calls. Raises RuntimeError for
+    a template parameter that was not bound.
     """
     scope: dict[str, Any] = {"__builtins__": __builtins__, "__name__": instance.function.__module__}
     for name in instance.names():
@@ -173,6 +174,7 @@ def bound(instance: DeviceFunction, called: Callable[[Inline], Any]) -> Any:
             )
         if value is not MISSING:
             scope[name] = called(as_inline(value)) if isinstance(value, DeviceFunction) else value
+    # the same bytecode with other globals; enclosing variables are cells, in the code's order
     function: Any = instance.function
     cells = tuple(types.CellType(scope[n]) for n in function.__code__.co_freevars)
     return types.FunctionType(

@@ -1,13 +1,13 @@
-"""The limits of this machine: bytes a second from memory, operations a second in registers. Both
-are measured, quickly.
+"""Measures the limits of this machine: bytes a second from memory, operations a second in
+registers.
 
-No loop over memory can be faster than its bytes divided by `bandwidth()`, none faster than its
-operations divided by `peak()`. Which of the two it runs into is told by its operations per byte:
-drawn over that, the two limits are a roof (Williams, Waterman, Patterson, "Roofline", 2009).
+No loop over memory can take less time than its bytes divided by `bandwidth()`, nor less than its
+operations divided by `peak()`. Its operations per byte decide which limit applies: plotted over
+them, the two limits have the shape of a roof (Williams, Waterman, Patterson, "Roofline", 2009).
 
 `bandwidth` adds two arrays into a third, together far larger than the caches, and counts 12 bytes
-an element. `peak` multiplies and adds in twelve vectors of 16 float32 at once: as many chains as
-hide how long one operation takes, none of them in memory.
+an element. `peak` multiplies and adds in twelve vectors of 16 float32 at once: enough independent
+chains to hide the latency of an operation, all of them in registers.
 
 How the real one differs: nothing in PyTorch measures this; profilers of GPUs know both numbers from
 the data sheet.
@@ -32,13 +32,14 @@ LARGE = 1 << 24  # elements of each array: 64 MB
 
 @kernel
 def add_arrays(begin: int, end: int, x: Elements, y: Elements, out: Elements) -> None:
+    """out = x + y: two numbers read and one written for each addition."""
     for i in range(begin, end):
         out[i] = x[i] + y[i]
 
 
 def bandwidth(elements: int = LARGE, seconds: float = 0.2) -> float:
-    """Bytes a second that `elements` float32 additions read and write, on all threads. With small
-    arrays, those of the caches.
+    """The bytes a second that `elements` float32 additions read and write, on all threads. Arrays
+    that fit into a cache measure the cache.
     """
     x, y, out = (np.ones(elements, np.float32) for _ in range(3))
     entry = add_arrays.entry("*f4 *f4 *f4")
@@ -60,8 +61,8 @@ def peak(seconds: float = 0.1) -> float:
 
 
 def _chains() -> Entry:
-    """`begin..end` rounds of CHAINS multiply-adds on vectors; the sum is stored, or the compiler
-    would leave them out.
+    """A kernel of `begin..end` rounds of CHAINS multiply-adds on vectors, v = v * 0.5 + 1. Their
+    sum is stored, else the compiler would remove them.
     """
     from .llvm import entry_from_ir
 
@@ -79,6 +80,7 @@ def _chains() -> Entry:
         f"  %s{c} = fadd {vector} %{f's{c - 1}' if c > 1 else 'w0'}, %w{c}"
         for c in range(1, CHAINS)
     ]
+    # a loop that carries CHAINS vectors; each multiply-add has its own, so none waits for another
     text = "\n".join([
         f"declare {vector} @{fma}({vector}, {vector}, {vector})",
         "define void @chains(i64 %begin, i64 %end, ptr %args) {",
@@ -92,7 +94,7 @@ def _chains() -> Entry:
 
 
 def fastest(call: Callable[[], object], seconds: float = 0.2) -> float:
-    """The seconds of the fastest of the calls that go into `seconds`; at least three."""
+    """The time in seconds of the fastest call. Calls go on for `seconds`, at least three times."""
     best, end, calls = float("inf"), time.perf_counter() + seconds, 0
     while calls < 3 or time.perf_counter() < end:
         start = time.perf_counter()

@@ -1,9 +1,9 @@
-"""LLVM: from its text to an object file, and from an object file to an address (through llvmlite).
+"""Turns LLVM text into an object file, and an object file into an address (through llvmlite).
 
-Object files are what is kept on disk: loading one takes a millisecond and no compiler. All that are
-loaded live in one engine, for the life of the process.
+Object files are kept on disk: loading one takes a millisecond and no compiler. All that are loaded
+stay in one engine, for the life of the process.
 
-Code written by hand comes in by `entry_from_ir`. Its function has the type `void (i64 begin, i64
+LLVM text written by hand enters by `entry_from_ir`. Its function has the type `void (i64 begin, i64
 end, ptr args)`: a range of work, and the address of slots of 8 bytes with a pointer, an i64 or a
 double in each.
 
@@ -29,11 +29,12 @@ from .entry import Entry
 def entry_from_ir(
     text: str | Callable[[], str], symbol: str, key: str, signature: str, optimize: bool = True
 ) -> Entry:
-    """The function `symbol` of an LLVM module, given as text or by a function that writes it, ready
-    to be called.
+    """The function `symbol` of an LLVM module, ready to be called. The module is text, or a
+    function that writes it, which is only called if the cache has no object file.
 
-    key: tells this code from any other in the cache: everything that the text depends on, but not
-    the CPU. signature: its arguments behind the slots, as in `Kernel.entry`.
+    key: distinguishes this code from all other in the cache; everything that the text depends on,
+    but not the CPU. signature: a word for each slot, as in `Kernel.entry`. optimize: run LLVM's
+    passes, which text written with explicit vectors does not need.
     """
     (address,) = functions_from_ir(text, (symbol,), key, optimize)
     return Entry(symbol, address, signature, digest("ir", key, host()))
@@ -46,6 +47,7 @@ def functions_from_ir(
     `entry_from_ir`.
     """
     full_key = digest("ir", key, *symbols, host())
+    # all code lives in one engine, so each function needs a name of its own
     names = {symbol: f"k_{full_key[:24]}_{symbol}" for symbol in symbols}
     code = stored(full_key, *names.values())
     if code is None:
@@ -55,12 +57,11 @@ def functions_from_ir(
 
 
 def stored(key: str, *symbols: str) -> cache.Code | None:
-    """The object file on disk with these functions, None if there is none that can be used in this
+    """The object file on disk with these functions; None if there is none that can be used in this
     process.
 
-    The checksum says that a file is as it was written. That it is an object file for this machine
-    is looked at as well: LLVM crashes where there is none, as does the call of a function that is
-    not in it."""
+    The checksum says that a file is as it was written. Whether it is an object file for this
+    machine, with these functions, is checked as well: otherwise LLVM would crash."""
     code = cache.load(key)
     if code is None:
         return None
@@ -72,18 +73,18 @@ def stored(key: str, *symbols: str) -> cache.Code | None:
                 key, "o", f"it is no object file for this machine with {', '.join(symbols)} in it"
             )
             return None
-        # it may have been made where numba's own functions were loaded
+        # it may have been made in a process that had loaded numba's own functions
         return None if _missing(code) else code
 
 
 def digest(*parts: str) -> str:
-    """A name for what is described by `parts`."""
+    """The key of what `parts` describe: 64 hexadecimal digits."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 @once
 def host() -> str:
-    """The CPU that code is made for, as LLVM tells it, and the LLVM that makes it."""
+    """LLVM's description of the CPU that code is compiled for, and LLVM's own version."""
     ll = _binding()
     return (
         f"{ll.get_process_triple()} {ll.get_host_cpu_name()} {_features()} llvm "
@@ -92,10 +93,10 @@ def host() -> str:
 
 
 def emit(text: str, names: dict[str, str], optimize: bool) -> cache.Code:
-    """The object file of a module. `names` are its functions that can be seen from outside, and
-    what they are called there.
+    """The object file of a module. `names` has its functions that can be seen from outside, and
+    their names there.
 
-    Raises CompileError if the text is no valid LLVM module or has no such functions.
+    Raises CompileError if the text is not a valid LLVM module or lacks one of these functions.
     """
     ll = _binding()
     with _lock:
@@ -107,6 +108,7 @@ def emit(text: str, names: dict[str, str], optimize: bool) -> cache.Code:
             raise CompileError(
                 f"no LLVM module with a function {', '.join(names)}: {error}"
             ) from error
+        # internal functions may be inlined and dropped, and cannot clash with those of other files
         for item in (*module.functions, *module.global_variables):
             if not item.is_declaration and item.name not in names:
                 item.linkage = "internal"
@@ -118,6 +120,7 @@ def emit(text: str, names: dict[str, str], optimize: bool) -> cache.Code:
                 machine, ll.create_pipeline_tuning_options(speed_level=3)
             )
             builder.getModulePassManager().run(module, builder)
+        # "llvm." functions are intrinsics, which become instructions
         externals = [
             f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")
         ]
@@ -125,17 +128,16 @@ def emit(text: str, names: dict[str, str], optimize: bool) -> cache.Code:
 
 
 def assembly(text: str) -> str:
-    """The instructions that an LLVM module becomes on this CPU."""
+    """The assembler text of an LLVM module for this CPU."""
     module = _binding().parse_assembly(text)
     return str(_target_machine().emit_assembly(module))
 
 
 def load(code: cache.Code, symbol: str) -> int:
-    """The address of `symbol` in an object file, which is loaded into the process if it is not yet
-    there.
+    """The address of `symbol` in an object file, which is loaded into the process on first use.
 
-    Raises CompileError if it needs a function that this process does not have, or does not have
-    this one itself.
+    Raises CompileError if the file needs a function that this process does not have, or does not
+    have `symbol` itself.
     """
     ll = _binding()
     with _lock:
@@ -146,7 +148,7 @@ def load(code: cache.Code, symbol: str) -> int:
                     f"machine code needs {', '.join(missing)}, which this process does not have"
                 )
             engine = _engine()
-            # another function of a file that was loaded may be asked for
+            # the file may have been loaded for another of its functions
             address = engine.get_function_address(symbol)
             if not address:
                 engine.add_object_file(ll.ObjectFileRef.from_data(code.object))
@@ -159,8 +161,8 @@ def load(code: cache.Code, symbol: str) -> int:
 
 
 def whole_at_fork(lock: Any) -> None:
-    """Have a fork wait until the lock is free: the new process would find it held for ever, by a
-    thread it does not have.
+    """Make a fork wait until the lock is free: else the new process could inherit it locked, by a
+    thread that it does not have, and wait forever.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(
@@ -169,7 +171,7 @@ def whole_at_fork(lock: Any) -> None:
 
 
 class CompileError(RuntimeError):
-    """Something could not be compiled, or what was compiled cannot be used."""
+    """Raised for code that cannot be compiled, or cannot be loaded into this process."""
 
 
 _lock = threading.RLock()
@@ -178,10 +180,12 @@ _loaded: dict[str, int] = {}
 
 
 def _missing(code: cache.Code) -> list[str]:
+    """The functions that the code calls and this process does not have."""
     return [name for name in code.externals if not _find(name)]
 
 
 def _find(name: str) -> bool:
+    """Whether the process has a function of this name; loads the math library if need be."""
     ll = _binding()
     if not ll.address_of_symbol(name):
         libm = ctypes.util.find_library("m")
@@ -191,9 +195,7 @@ def _find(name: str) -> bool:
 
 
 def _is_object_file(content: bytes) -> bool:
-    """Whether it begins as those that are made here, which says for which machine it is, and LLVM
-    can read it.
-    """
+    """Whether it begins like an object file of this machine, and LLVM can read it."""
     return content.startswith(_beginning()) and bool(
         _binding().ObjectFileRef.from_data(content)._ptr
     )
@@ -201,8 +203,8 @@ def _is_object_file(content: bytes) -> bool:
 
 @once
 def _beginning() -> bytes:
-    """The bytes that tell the machine in an object file: of ELF the first 20, of Mach-O 12, of COFF
-    2.
+    """The first bytes of an object file of this machine, which say the format and the machine: 20
+    in ELF, 12 in Mach-O, 2 in COFF.
     """
     length = {"darwin": 12, "win32": 2}.get(sys.platform, 20)
     return bytes(_target_machine().emit_object(_binding().parse_assembly(""))[:length])
@@ -210,6 +212,7 @@ def _beginning() -> bytes:
 
 @once
 def _binding() -> Any:
+    """llvmlite, imported and initialised when it is first needed."""
     import llvmlite.binding as ll
 
     ll.initialize_native_target()
@@ -235,12 +238,14 @@ def _engine() -> Any:
 
 
 def _new_target_machine() -> Any:
+    """A code generator of LLVM for this CPU. The engine owns one, so there are two."""
     ll = _binding()
     target = ll.Target.from_default_triple()
     return target.create_target_machine(
         cpu=ll.get_host_cpu_name(),
         features=_features(),
         opt=3,
+        # static: addresses need no table, since code is loaded into this process only
         reloc="static" if target.name.startswith("x86") else "default",
         codemodel="jitdefault",
         jit=True,

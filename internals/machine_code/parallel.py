@@ -1,12 +1,12 @@
 """`parallel_for`: a range of work split over threads (`aten/src/ATen/Parallel.h`).
 
-The thread that calls it does the first part itself. The others are done by threads of a pool that
-wait on a queue, one part each, and tell when they are through. Machine code runs without the GIL,
-so they really run at once; handing the work out costs some ten microseconds, so a part should be
-worth more than that: `grain` is the least it may be. For kernels there is a quicker way
-(`pool.py`).
+The calling thread does the first part itself. Threads of a pool, which wait on a queue, do one of
+the other parts each, and report when it is done. Machine code runs without the GIL, so they really
+run at once. Handing the work out costs some ten microseconds, so a part should be worth more than
+that: `grain` is its least size. For kernels there is a quicker way (`pool.py`).
 
-Work that is split inside a part runs where it is: a thread of the pool never waits for the pool.
+A `parallel_for` inside a part is not split: a thread of the pool that waited for the pool could
+wait forever.
 
 How the real one differs: the pool is OpenMP's; the parts are the same.
 """
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def parallel_for(call: Callable[[int, int, Any], Any], n: int, grain: int, args: Any) -> None:
-    """`call(begin, end, args)` for parts that make up 0..n, each of at least `grain` unless n is
-    less.
-    """
+    """Run `call(begin, end, args)` for parts that together make up 0..n, and wait for all of them.
+
+    No more parts than threads, nor than n / grain. Raises what any of the parts raised."""
     if not may_split(n, grain):
         if n > 0:
             call(0, n, args)
@@ -33,18 +33,19 @@ def parallel_for(call: Callable[[int, int, Any], Any], n: int, grain: int, args:
     from queue import SimpleQueue  # here and below: a millisecond that few programs' imports need
 
     size = -(-n // min(_threads.number, n // max(grain, 1)))
-    others = range(size, n, size)
+    begins = range(size, n, size)
     done: SimpleQueue[BaseException | None] = SimpleQueue()
-    work = _threads.at_least(len(others))
-    for begin in others:
+    work = _threads.at_least(len(begins))
+    for begin in begins:
         work.put((call, (begin, min(begin + size, n), args), done))
     error: BaseException | None = None
     try:
         call(0, size, args)
     except BaseException as raised:
         error = raised
-    for _ in others:
-        # whatever happened here, the memory they write to must stay until they are through
+    for _ in begins:
+        # even after an error, or Ctrl-C: the other threads still write to the caller's memory, so
+        # it must not be freed before they are done
         while True:
             try:
                 error = done.get() or error
@@ -56,23 +57,23 @@ def parallel_for(call: Callable[[int, int, Any], Any], n: int, grain: int, args:
 
 
 def may_split(n: int, grain: int) -> bool:
-    """Whether there are two parts of at least `grain` in n, a thread for each, and this is not
-    itself inside a part.
+    """Whether n makes at least two parts of `grain`, there is more than one thread, and the caller
+    is not itself inside a part.
     """
     return _threads.number > 1 and n >= 2 * max(grain, 1) and not getattr(_inside, "part", False)
 
 
 def get_num_threads() -> int:
-    """How many threads an operator may use. At the start: OMP_NUM_THREADS, else the CPUs that this
-    process may run on.
+    """How many threads an operator may use. The default is OMP_NUM_THREADS, else the number of CPUs
+    that this process may run on.
     """
     return _threads.number
 
 
 def set_num_threads(num_threads: int) -> None:
-    """Let operators use so many threads, and the BLAS library behind matrix products too.
+    """Set the number of threads for operators, and for the BLAS library behind matrix products.
 
-    Raises RuntimeError if that is no positive int."""
+    Raises RuntimeError unless it is a positive int."""
     if isinstance(num_threads, bool) or not isinstance(num_threads, int):
         raise RuntimeError(f"set_num_threads expects an int, but got {type(num_threads).__name__}")
     if num_threads < 1:
@@ -84,32 +85,32 @@ def set_num_threads(num_threads: int) -> None:
 
 
 class _Threads:
-    """The pool. Its threads are made when they are first needed, and end with the process."""
+    """The pool. Its threads start when they are first needed, and end with the process."""
 
     def __init__(self) -> None:
         self.number = _default_number()
         self.forget()
 
     def forget(self) -> None:
-        """No threads yet. So it is at the start, and in a process that was forked off: threads do
-        not come along.
+        """Begin without threads: at the start, and in a forked process, which has only the thread
+        that forked it.
         """
         self.work: SimpleQueue[Any] | None = None
-        self.made = 0
+        self.started = 0
         self.lock = threading.Lock()
 
     def at_least(self, number: int) -> SimpleQueue[Any]:
-        """The queue that work is put in, with at least `number` threads behind it."""
-        if self.work is None or self.made < number:
+        """The queue of work, with at least `number` threads waiting on it."""
+        if self.work is None or self.started < number:
             from queue import SimpleQueue
 
             with self.lock:
                 self.work = self.work or SimpleQueue()
-                while self.made < number:
+                while self.started < number:
                     threading.Thread(
                         target=_serve, args=(self.work,), daemon=True, name="internals worker"
                     ).start()
-                    self.made += 1
+                    self.started += 1
         return self.work
 
 
@@ -117,6 +118,7 @@ _inside = threading.local()
 
 
 def _serve(work: SimpleQueue[Any]) -> None:
+    """The loop of a thread of the pool: take a part, run it, put its error (or None) in `done`."""
     _inside.part = True
     while True:
         call, arguments, done = work.get()
@@ -126,10 +128,11 @@ def _serve(work: SimpleQueue[Any]) -> None:
         except BaseException as raised:
             error = raised
         done.put(error)
-        del call, arguments, done, error  # nothing is kept alive while waiting
+        del call, arguments, done, error  # else they would stay alive until the next part comes
 
 
 def _default_number() -> int:
+    """OMP_NUM_THREADS if it is a positive integer, else the number of usable CPUs."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
@@ -139,9 +142,10 @@ def _default_number() -> int:
 
 
 def _limit_blas(number: int) -> None:
+    """Let the BLAS library behind numpy use `number` threads."""
     import threadpoolctl
 
-    global _blas_limit
+    global _blas_limit  # kept, since threadpoolctl's limit ends with its object
     _blas_limit = threadpoolctl.threadpool_limits(number, user_api="blas")
 
 

@@ -1,22 +1,22 @@
-"""Threads that take parts of a job until none are left: what `Entry.parallel` does.
+"""Threads that take parts of a job until none are left, for `Entry.parallel`.
 
 Handing work to a thread that sleeps takes 10 to 50 microseconds, as long as some million additions.
-So, first, no thread is *given* a part. The job is cut into several parts a thread, and each thread,
-when it is there, takes the next one by an atomic addition to a counter; the caller begins at once,
-and whoever comes late finds fewer left, or none. And second, a thread that has found nothing more
-to do looks for the next job for some 300 microseconds before it goes to sleep.
+So, first, no thread is *given* a part. The job is cut into several parts for each thread, and a
+thread that is awake takes the next one by an atomic addition to a counter. The caller begins at
+once, and a thread that comes late finds fewer parts left, or none. And second, a thread that finds
+nothing more to do looks for the next job for some 300 microseconds before it goes to sleep.
 
-A job is written into one place in memory, the board:
+A job is written to one place in memory, the board:
 
     number     odd while a job is open; each job adds two
     next       the first element that is not taken yet
-    done       how many elements are through
-    active     how many threads are at it, besides the caller
+    done       how many elements are done
+    active     how many threads work on it, besides the caller
     kernel, n, size, args: the job
 
-The caller may go on when everything is done, and write the next job when, moreover, no other thread
-is active. All of this is below in LLVM's language, because it runs without the GIL. Only one job
-runs at a time: a second caller does its own alone.
+The job is finished when all its elements are done and no other thread is active: only then may the
+board be written again. All of this is below in LLVM's language, because it runs without the GIL.
+Only one job runs at a time: a second caller does its own job alone.
 
 How the real one differs: OpenMP's threads spin and sleep in the same way; ATen gives each of them
 one equal part.
@@ -30,9 +30,15 @@ import threading
 from functools import cache as once
 from typing import Any
 
-PARTS_A_THREAD = 4
+PARTS_A_THREAD = 4  # more parts share out work more evenly, fewer need fewer atomic additions
 SPINS = 20_000  # looks at the board before a thread goes to sleep, with a pause after each
 
+# In C, with atomic additions that return the value before:
+#     while ((begin = add(next, size)) < n) {
+#         end = min(begin + size, n);
+#         kernel(begin, end, args);
+#         add(done, end - begin);
+#     }
 TAKE_PARTS = """
 ; Take parts of a job, `size` of its `n` elements at a time, until none are left.
 define internal void @take_parts(ptr %next, ptr %done, i64 %n, i64 %size, ptr %kernel, ptr %args) {
@@ -55,6 +61,10 @@ return:
 }
 """
 
+# Four of the board's fields are 64 bytes each: threads write to them at the same time, and a cache
+# line that two CPUs write to would travel between them. `serve` looks at the number again after it
+# became active, since the job may have been closed just before. PAUSE stands for an instruction by
+# which a thread tells the CPU that it waits.
 CODE = """
 %board = type { [8 x i64], [8 x i64], [8 x i64], [8 x i64], ptr, i64, i64, ptr }
 
@@ -147,10 +157,10 @@ return:
 
 
 def run_in_parts(kernel: int, n: int, grain: int, packed: bytes, threads: int) -> bool:
-    """Call the machine code at address `kernel` for parts that make up 0..n, each of at least
-    `grain`, on so many threads.
+    """Call the machine code at address `kernel` for parts that together make up 0..n, each of at
+    least `grain`, on `threads` threads. `packed` are the arguments in slots.
 
-    False, and nothing done, if another job is running.
+    False, with nothing done, if another job is running.
     """
     pool = _pool
     if not pool.free.acquire(blocking=False):
@@ -165,41 +175,41 @@ def run_in_parts(kernel: int, n: int, grain: int, packed: bytes, threads: int) -
 
 
 class Pool:
-    """The board and the threads around it. They are made when first needed, and end with the
-    process.
-    """
+    """The board and its threads, which start when first needed and end with the process."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """No threads yet. So it is at the start, and in a process that was forked off: threads do
-        not come along.
+        """Begin without threads: at the start, and in a forked process, which has only the thread
+        that forked it.
         """
         self.board = (ctypes.c_int64 * 64)()
-        self.free = threading.Lock()
-        self.asleep: list[threading.Lock] = []
-        self.made = 0
+        self.free = threading.Lock()  # held while a job runs
+        self.asleep: list[threading.Lock] = []  # a thread sleeps by waiting for its lock
+        self.started = 0
 
     def wake(self, number: int) -> None:
-        """See to it that so many threads are up, or soon will be."""
-        while self.made < number:
+        """Start and wake threads, so that at least `number` are awake soon."""
+        while self.started < number:
             threading.Thread(target=self.serve, daemon=True, name="internals worker").start()
-            self.made += 1
+            self.started += 1
         for _ in range(min(number, len(self.asleep))):
             self.asleep.pop().release()
 
     def serve(self) -> None:
+        """The loop of a thread: take parts of jobs, then sleep until `wake`."""
         bed, serve = threading.Lock(), _functions()[1]
         bed.acquire()
         while True:
             serve(self.board, SPINS)
             self.asleep.append(bed)
-            bed.acquire()
+            bed.acquire()  # sleeps: the lock is held already, until `wake` releases it
 
 
 @once
 def _functions() -> tuple[Any, Any]:
+    """`run_job` and `serve`, compiled; ctypes releases the GIL while they run."""
     from .llvm import functions_from_ir, host
 
     pause = {"x86_64": '"pause"', "aarch64": '"yield"', "arm64": '"yield"'}.get(

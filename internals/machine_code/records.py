@@ -1,5 +1,5 @@
-"""Arguments of kernels: words for their types, and records. A record is a `NamedTuple`, in which
-others may be nested; it is so many slots, in the order of its fields.
+"""The arguments of kernels: words for their types, and records. A record is a `NamedTuple`, in
+which others may be nested; each of its numbers takes a slot, in the order of the fields.
 
     class Place(NamedTuple):                  class Move(NamedTuple):
         address: Pointer                          source: Place
@@ -9,11 +9,11 @@ others may be nested; it is so many slots, in the order of its fields.
     flat(Move(Place(4096, 32), 7))            (4096, 32, 7), as `Entry.parallel` wants them
     filled(Move, (4096, 32, 7))               the record again, of numbers or of a writer's values
 
-A kernel that says what its arguments are, as in `def fill(begin: int, end: int, out: Values, move:
-Move)`, has a signature by that: "*T *f4 i8 i8".
+A kernel with annotated arguments, such as `def fill(begin: int, end: int, out: Values, move:
+Move)`, has a signature by these: "*T *f4 i8 i8".
 
-How the real one differs: a lambda of C++ captures what its loop needs by name, and the compiler
-lays it out.
+How the real one differs: a C++ lambda captures the variables of its loop by name, and the compiler
+decides where they lie.
 """
 
 from __future__ import annotations
@@ -38,16 +38,14 @@ WORDS = {
 
 
 def signature_of(record: type | Callable[..., Any]) -> str:
-    """A word for each slot, as `Entry` wants them: of a record, or of a kernel's arguments after
-    `begin` and `end`; "" if a kernel does not say what they are.
+    """The words of all slots, as `Entry` wants them: of a record, or of a kernel's arguments after
+    `begin` and `end`; "" if these are not annotated.
     """
     return " ".join(WORDS.get(kind) or signature_of(kind) for kind in kinds(record).values())
 
 
 def flat(record: Iterable[Any]) -> Iterator[Any]:
-    """The values of a record, or of arguments, and of the records among them, one after the
-    other.
-    """
+    """The numbers of a record, or of arguments, with those of nested records in their places."""
     for value in record:
         if isinstance(value, tuple):
             yield from flat(value)
@@ -56,7 +54,7 @@ def flat(record: Iterable[Any]) -> Iterator[Any]:
 
 
 def filled(record: type, values: Iterable[Any]) -> Any:
-    """A record of the values in its slots."""
+    """The record whose slots have these values, the inverse of `flat`."""
     rest = iter(values)
     values = (next(rest) if k in WORDS else filled(k, rest) for k in kinds(record).values())
     return record(*values)
@@ -64,7 +62,8 @@ def filled(record: type, values: Iterable[Any]) -> Any:
 
 @cache
 def kinds(record: type | Callable[..., Any]) -> dict[str, Any]:
-    """The type of each field of a record, or of each argument of a kernel after the first two."""
+    """The type of each field of a record, or of each argument of a kernel after the first two; {}
+    for a kernel with an argument that is not annotated."""
     hints = get_type_hints(record, include_extras=True)
     fields = getattr(record, "_fields", None)
     if fields is None:

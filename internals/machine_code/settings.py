@@ -1,8 +1,9 @@
-"""When operators use compiled kernels: `INTERNALS_COMPILED_KERNELS=0` in the environment says
-never.
+"""Decides when operators use compiled kernels. `INTERNALS_COMPILED_KERNELS=0` in the environment
+switches them off.
 
-Compiled code pays for large tensors only; numpy starts quicker. Each family of kernels knows from
-which number of elements on it is faster, and asks `use_compiled(numel, its own number)`.
+Compiled code pays for large tensors only, since numpy starts quicker. Each family of kernels has a
+threshold, the number of elements from which on it is faster, and asks `use_compiled(numel,
+threshold)`.
 
 How the real one differs: ATen's vectorised kernels have no start-up cost, so there is no threshold;
 `ATEN_CPU_CAPABILITY` chooses among the variants for AVX2 and AVX-512.
@@ -16,10 +17,10 @@ from contextlib import contextmanager
 
 
 class Settings:
-    """`never` switches compiled kernels off; `threshold`, where it is not None, replaces each
-    family's own.
+    """`never` switches compiled kernels off; `threshold`, if not None, replaces those of all
+    families.
 
-    `least`: with fewer elements no operator need ask any further. It follows from the other two.
+    `least` follows from these two: with fewer elements no operator has to ask `use_compiled`.
     """
 
     __slots__ = ("never", "threshold", "least")
@@ -32,16 +33,16 @@ class Settings:
         self.least = NEVER if never else LEAST if threshold is None else max(threshold, 1)
 
 
-LEAST = 1 << 14
-NEVER = 1 << 62
+LEAST = 1 << 14  # the lowest of the families' thresholds
+NEVER = 1 << 62  # more elements than a tensor can have
 
 
 settings = Settings()
 
 
 def use_compiled(numel: int, threshold: int) -> bool:
-    """Whether an operator on `numel` elements uses a compiled kernel, which pays from `threshold`
-    on.
+    """Whether an operator on `numel` elements uses a compiled kernel, which is faster from
+    `threshold` elements on.
     """
     if settings.threshold is not None:
         threshold = settings.threshold
@@ -50,8 +51,8 @@ def use_compiled(numel: int, threshold: int) -> bool:
 
 @contextmanager
 def compiled_kernels(enabled: bool = True, threshold: int | None = None) -> Iterator[None]:
-    """Inside, operators use compiled kernels or don't; `threshold` says from how many elements on,
-    instead of what pays.
+    """A context in which operators use compiled kernels, or never do. `threshold` says from how
+    many elements on, in place of the families' own.
     """
     before = settings.never, settings.threshold
     settings.set(not enabled, threshold)

@@ -1,14 +1,15 @@
-"""Template parameters, and what a name in a kernel's source means in one of its instances (C++
-templates).
+"""Template parameters for Python functions (as C++ templates have them), and the values of the
+names in a kernel's source.
 
 A `DeviceFunction` is a Python function and *bindings*, values for some of its names; `bind` makes
-another instance with more of them. Executors never look at its globals themselves. They go through
-`names()` and ask `meaning(name)` for each: a bound value, a variable of an enclosing function, a
-global of the module. Where that is another device function, it is handed on what it leaves open and
-this instance has bound, as a template that is used inside another one is given its arguments.
+another instance with more of them. Executors do not look at the function's globals themselves. They
+ask for the `names()` it mentions, and for the `meaning(name)` of each: a bound value, a variable of
+an enclosing function, or a global of the module. If that is another device function, it gets this
+instance's bindings for the parameters that it leaves open, as a template used inside another one
+gets its arguments.
 
-How the real one differs: the arguments of a C++ template are written out where it is used,
-`op<T>(x)`; here names do it, and a function that leaves `T` open gets the `T` of whoever calls it.
+How the real one differs: the arguments of a C++ template are written where it is used, `op<T>(x)`;
+here they are matched by name, and a function that leaves `T` open gets the `T` of its caller.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MISSING = object()
 
 
 class _Asked(threading.local):
-    """The functions whose open parameters this thread is looking for."""
+    """The functions whose open parameters this thread is searching, to stop at recursion."""
 
     functions: frozenset[Any] = frozenset()
 
@@ -33,8 +34,8 @@ _asked = _Asked()
 
 
 class DeviceFunction:
-    """A function that kernels may call: the Python `function`, with those template parameters
-    filled in that `bindings` name.
+    """A function that kernels may call: the Python `function`, and `bindings` for some or all of
+    its template parameters.
     """
 
     def __init__(
@@ -48,10 +49,10 @@ class DeviceFunction:
         self._open: frozenset[str] | None = None
 
     def bind(self, **names: Any) -> Any:
-        """The instance of this template with `names` filled in; the same names give the same
+        """The instance of this template with `names` bound; the same names and values give the same
         object.
 
-        Raises TypeError for a name that is no template parameter of the source.
+        Raises TypeError for a name that is not a template parameter here or in a called function.
         """
         key = tuple(sorted(names.items()))
         found = self._bound.get(key)
@@ -70,32 +71,34 @@ class DeviceFunction:
         return type(self)(self.function, bindings)
 
     def meaning(self, name: str) -> Any:
-        """The meaning of the global or enclosing `name` in this instance; `MISSING` if it has none
-        (a builtin).
+        """The value of a global or enclosing `name` in this instance; `MISSING` if it has none (a
+        builtin).
 
-        A device function that leaves template parameters open gets those of this instance that have
-        the same names.
+        A device function that leaves template parameters open gets this instance's bindings of the
+        same names.
         """
         value = self._written(name)
         if isinstance(value, Template) and value.default is not None:
             return value.default
         if isinstance(value, Choice):
-            return Choice(self._hand_on(value.gpu), self._hand_on(value.elsewhere))
-        return self._hand_on(value) if isinstance(value, DeviceFunction) else value
+            return Choice(self._pass_bindings(value.gpu), self._pass_bindings(value.elsewhere))
+        return self._pass_bindings(value) if isinstance(value, DeviceFunction) else value
 
-    def _hand_on(self, called: Any) -> Any:
+    def _pass_bindings(self, called: Any) -> Any:
+        """`called` with this instance's bindings for its open parameters."""
         if isinstance(called, DeviceFunction):
-            while handed_on := {n: v for n, v in self.bindings if n in called.open_parameters()}:
-                called = called.bind(**handed_on)  # which opens those of a function among them
+            # again and again, as a bound function may have open parameters of its own
+            while passed_on := {n: v for n, v in self.bindings if n in called.open_parameters()}:
+                called = called.bind(**passed_on)
         return called
 
     def open_parameters(self) -> frozenset[str]:
-        """The template parameters that are not bound yet, here and in the device functions called
-        from here.
+        """The template parameters that are not bound yet, of this function and of the device
+        functions that it calls.
         """
         if self._open is None:
             asked = _asked.functions
-            if self in asked:  # it calls itself
+            if self in asked:  # a recursive function: the outer search finds its parameters
                 return frozenset()
             _asked.functions = asked | {self}
             try:
@@ -105,6 +108,7 @@ class DeviceFunction:
         return self._open
 
     def _find_open(self) -> set[str]:
+        """`open_parameters`, computed from the names in the code."""
         found = set()
         for name in self.names():
             value = self._written(name)
@@ -116,6 +120,7 @@ class DeviceFunction:
         return found
 
     def _written(self, name: str) -> Any:
+        """The value of `name`: its binding, else the enclosing variable, else the global."""
         for bound, value in self.bindings:
             if bound == name:
                 return value
@@ -123,7 +128,7 @@ class DeviceFunction:
         return inner[name] if name in inner else self.function.__globals__.get(name, MISSING)
 
     def names(self) -> list[str]:
-        """The global names its code mentions, in order of appearance."""
+        """The global and enclosing names that the code mentions and that have a value, in order."""
         code = self.function.__code__
         # Not `co_names`, which has attributes too: the `exp` of math.exp is no global.
         loaded = [i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"]
@@ -145,8 +150,8 @@ class DeviceFunction:
 
 
 class Template:
-    """A name in a kernel's source that `bind` gives a meaning; without one it means `default`, if
-    that is not None.
+    """A name in a kernel's source that gets its value by `bind`; without one it has the value
+    `default`, if that is not None.
     """
 
     def __init__(self, name: str, default: Any = None) -> None:
@@ -160,10 +165,10 @@ class Template:
 
 
 class Choice:
-    """One of two device functions with the same meaning: `gpu` uses what only hardware has,
-    `elsewhere` does without.
+    """A choice of two device functions that do the same: `gpu` uses instructions that only hardware
+    has, `elsewhere` does without.
 
-    Two constants may be chosen from as well; those have nothing to bind.
+    It may also be a choice of two constants, which have nothing to bind.
     """
 
     def __init__(self, gpu: Any, elsewhere: Any) -> None:
@@ -174,10 +179,10 @@ class Choice:
 
 
 class Intrinsic:
-    """A function that only a GPU has, as "module:name" of what numba compiles it to; looked up when
-    a kernel that calls it is compiled.
+    """A function that only a GPU has. `target` is the "module:name" of numba's function for it,
+    which is imported when a kernel that calls it is compiled.
 
-    `elsewhere` is the Python function that stands for it on the simulators.
+    `elsewhere` is the Python function that the simulators call instead.
     """
 
     def __init__(self, target: str, elsewhere: Callable[..., Any]) -> None:
@@ -189,7 +194,7 @@ class Intrinsic:
 
 
 def closure(function: Callable[..., Any]) -> dict[str, Any]:
-    """The variables of enclosing functions that `function` mentions."""
+    """The variables of enclosing functions that `function` mentions, with their values."""
     cells: tuple[types.CellType, ...] = getattr(function, "__closure__", None) or ()
     names = function.__code__.co_freevars
     found = {}

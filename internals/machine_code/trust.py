@@ -1,24 +1,25 @@
-"""Whose compiled code is run: only files of yours or of root's that others cannot have written.
+"""Decides whose compiled code may run: only files of yours or of root's that others cannot have
+written.
 
 An object file runs with all of your rights, so a cache that others can write lets them act as you.
 `read` and `folder` go down the path from the root, and refuse
 
 - the cache, a folder or a file in it that belongs to another user, or that others may write;
-- a folder above it in which another user could put something else in its place. In a sticky folder,
-  as /tmp is, others cannot rename what is yours. Whoever can write the code of this package is let
-  pass here: no cache is needed to have that run.
+- a folder above it in which another user could replace it. In a sticky folder, such as /tmp, others
+  cannot rename your files. The users who can write the code of this package are trusted here: they
+  need no cache to have their code run.
 
-Each folder is looked at before what is in it. What was found to be yours therefore stays in its
-place, since nothing above it is left by which others could move it, and looking first and opening
-then is no race. What is looked at in a file is what was opened, and no link is followed to it.
+Each folder is checked before the files in it. Once a folder is found to be yours, others cannot
+replace it, as all folders above it have passed; so there is no race between checking a file and
+opening it. A file is checked after it was opened, and it is never opened through a link.
 
-An access control list shows in the group's bits of the mode on Linux; those of macOS are not seen.
-Windows has no such owners and modes. A user's cache lies in the user's profile there, which Windows
-keeps from others; if INTERNALS_CACHE_DIR names another folder, see to it that only you can write
+On Linux an access control list shows in the group's bits of the mode; those of macOS are not seen.
+Windows has no such owners and modes. There the cache lies in the user's profile, which Windows
+keeps from others; if INTERNALS_CACHE_DIR names another folder, make sure that only you can write to
 it.
 
 How the real one differs: Inductor's cache (`torch/_inductor/runtime/cache_dir_utils.py`) is in
-/tmp/torchinductor_USER, and what is in it is run, whoever wrote it.
+/tmp/torchinductor_USER, and its files are run, whoever wrote them.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ HAS_OWNERS = hasattr(os, "geteuid")
 
 
 class Refused(Exception):
-    """Which file or folder is not trusted, why, and what to do."""
+    """Raised for a file or folder that is not trusted; says which, why, and what to do."""
 
 
 def read(cache: Path, *names: str) -> bytes:
-    """A file of the cache, `names` its folder's and its own.
+    """The content of a file of the cache; `names` are those of its folder and of the file.
 
     Raises Refused if others might have written it, FileNotFoundError if there is none."""
     path = folder(cache, *names[:-1]) / names[-1]
@@ -50,6 +51,7 @@ def read(cache: Path, *names: str) -> bytes:
             raise Refused(f"{path} is a link; delete it") from None
         raise
     with file:
+        # of the file that is open, not of the path: it cannot be exchanged in between
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise Refused(f"{path} is no regular file; delete it")
@@ -58,7 +60,7 @@ def read(cache: Path, *names: str) -> bytes:
 
 
 def folder(cache: Path, *names: str, make: bool = False) -> Path:
-    """Where the cache, or a folder in it, really is, links above it resolved; `make` it if need be.
+    """The path of the cache, or of a folder in it, with all links resolved; `make` it if need be.
 
     Raises Refused if others might have put something there, FileNotFoundError if there is none."""
     real = Path(os.path.realpath(cache))
@@ -72,24 +74,24 @@ def folder(cache: Path, *names: str, make: bool = False) -> Path:
 
 
 def _open(path: str, flags: int) -> int:
-    """Not through a link, and not waiting for whoever writes into a pipe; Windows has neither
-    flag.
+    """Open a file, but not through a link (O_NOFOLLOW), and without waiting for a writer if it is a
+    pipe (O_NONBLOCK). Windows has neither flag.
     """
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
 def _look(path: Path, make: bool, inside: bool) -> None:
-    """Refuse a folder that is not trusted, after all above it were; `inside`: it is in the
-    cache.
+    """Refuse a folder that is not trusted; all above it have passed. `inside`: it is the cache or
+    in it. `make`: create it if there is none.
     """
     try:
-        status = os.lstat(path)
+        status = os.lstat(path)  # of a link itself, not of its target
     except PermissionError:
         raise _unreadable(path) from None
     except FileNotFoundError:
         if not make:
             raise
-        status = _made(path, inside)
+        status = _new_folder(path, inside)
     if stat.S_ISLNK(status.st_mode):
         raise Refused(f"{path} is a link; delete it")
     if not stat.S_ISDIR(status.st_mode):
@@ -100,8 +102,8 @@ def _look(path: Path, make: bool, inside: bool) -> None:
         _stays_in_place(path, status)
 
 
-def _made(path: Path, inside: bool) -> os.stat_result:
-    """A new folder. In the cache everyone may look into it; above it, if the umask lets them."""
+def _new_folder(path: Path, inside: bool) -> os.stat_result:
+    """The status of a new folder. In the cache everyone may read it; above it the umask decides."""
     try:
         os.mkdir(path, 0o755)
         if inside:
@@ -112,6 +114,7 @@ def _made(path: Path, inside: bool) -> os.stat_result:
 
 
 def _only_yours(path: Path, status: os.stat_result) -> None:
+    """Refuse a file or folder of another user, or one that others may write."""
     if not HAS_OWNERS:
         return
     if status.st_uid not in (0, os.geteuid()):
@@ -121,7 +124,7 @@ def _only_yours(path: Path, status: os.stat_result) -> None:
 
 
 def _stays_in_place(path: Path, status: os.stat_result) -> None:
-    """Refuse a folder above the cache in which another user could rename what is in it."""
+    """Refuse a folder above the cache in which another user could rename the folder below."""
     if not HAS_OWNERS:
         return
     authors = _authors()
@@ -129,6 +132,7 @@ def _stays_in_place(path: Path, status: os.stat_result) -> None:
         raise Refused(
             f"{path} belongs to {_user(status.st_uid)}, not to you or root; move the cache"
         )
+    # a group that may write the package's own code may write here, too
     writers = status.st_mode & OTHERS_WRITE
     if writers == authors.st_mode & stat.S_IWGRP and status.st_gid == authors.st_gid:
         return
@@ -138,8 +142,8 @@ def _stays_in_place(path: Path, status: os.stat_result) -> None:
 
 @once
 def _authors() -> os.stat_result:
-    """Who can write the code of this package: the owner of its folder, and its group if that
-    may.
+    """The status of this package's folder: its owner, and its group if the mode allows it, can
+    write the code.
     """
     return os.stat(Path(__file__).parent)
 
@@ -154,6 +158,7 @@ def _unreadable(path: Path) -> Refused:
 
 
 def _user(uid: int) -> str:
+    """A user's name, or number if it has none."""
     import pwd
 
     try:

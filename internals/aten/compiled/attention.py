@@ -1,9 +1,10 @@
 """Attention in one call of machine code: softmax(q @ k.T * scale) @ v for a few queries at a time.
 
-The scores are not returned, so need not be kept: twelve queries are compared with all keys, their
-scores become weights, and these the mean of the values, before the next twelve come
-(`attention_code`). With `is_causal` keys that are not seen are not multiplied either. The keys are
-copied first, rows as columns, since the product wants its second matrix so.
+The scores are not returned, so they need not be kept: twelve queries are compared with all keys,
+the scores become weights, and the weights give the means of the values, before the next twelve
+queries are read (`attention_code`). With `is_causal`, keys that come after all twelve queries are
+not multiplied either. The keys are transposed by a copy first: the product loads vectors from the
+rows of its second matrix.
 
 How the real one differs: `_scaled_dot_product_flash_attention_for_cpu` also takes masks, and has a
 gradient.
@@ -36,11 +37,11 @@ from .scratch import Scratch, Table
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
-BLOCK = 12  # queries at a time: tiles of most heights fit in
-MOST_KEYS = 1 << 13
+BLOCK = 12  # queries at a time: a multiple of the heights of most tiles
+MOST_KEYS = 1 << 13  # with more, scores and weights of a block no longer fit into a cache
 
-T = template("T")
-W = template("W")
+T = template("T")  # the dtype of scores and weights
+W = template("W")  # the dtype that they are summed in
 
 
 @kernel
@@ -54,10 +55,9 @@ def weights_of_rows(
     sees: int,
     more: int,
 ) -> None:
-    """softmax of rows of n, `pitch` apart: of the first `sees` of the first row, `more` more of
-    each row after it.
+    """softmax of rows of n scores, `pitch` apart. Row r sees the first `sees + r * more` of them.
 
-    What is not seen weighs nothing; a row of nothing but -inf is all zeros.
+    The weight of what it does not see is 0; in a row where all that is seen is -inf, all are 0.
     """
     for row in range(begin, end):
         start, count = row * pitch, min(n, sees + row * more)
@@ -67,7 +67,7 @@ def weights_of_rows(
             factor = T(W(1) / row_exp(scores, weights, start, count, 1, largest))
             for i in range(start, start + count):
                 weights[i] *= factor
-        else:
+        else:  # all -inf: softmax would be 0 / 0
             count = 0
         for i in range(start + count, start + n):
             weights[i] = T(0)
@@ -80,21 +80,22 @@ class Plan(NamedTuple):
     items: int
     grain: int
     numbers: tuple[Any, ...]  # all arguments but addresses of tensors and the factor
-    tables: tuple[Table, Table]
+    tables: tuple[Table, Table]  # `numbers` has their addresses, so they must live as long
     copy: Any
-    copied: int
+    copied: int  # elements of the copied keys
 
 
 def attend(
     query: Tensor, key: Tensor, value: Tensor, out: Tensor, factor: float, is_causal: bool
 ) -> bool:
-    """Fill `out` (batch, heads, L, V) with what queries (batch, heads, L, E) get of keys (batch,
-    heads, S, E) and values (batch, heads, S, V); `factor` multiplies the scores. False if the
-    operators are to do it, one by one."""
+    """Fill `out` (batch, heads, L, V) with the attention of queries (batch, heads, L, E) to keys
+    (batch, heads, S, E) and values (batch, heads, S, V); `factor` multiplies the scores. False if
+    the operators have to do it, one by one."""
     plan = _plan(query._geometry, key._geometry, value._geometry, out._geometry, is_causal)
     if plan is None:
         return False
     dtype, n_keys, pieces = query.dtype, key._geometry.sizes[2], PARTS_A_THREAD * get_num_threads()
+    # no two calls that run at once may share scores: `taken` counts the pieces given to calls
     keys, scores, taken = (
         Scratch(plan.copied, dtype),
         Scratch(2 * pieces * BLOCK * n_keys, dtype),
@@ -116,6 +117,7 @@ def attend(
 
 @lru_cache(maxsize=1 << 12)
 def _plan(q: Geometry, k: Geometry, v: Geometry, out: Geometry, is_causal: bool) -> Plan | None:
+    """The plan for tensors of these geometries; None where the kernels do not take them."""
     (batch, heads, n_queries, size), (n_keys, value_size) = q.sizes, v.sizes[2:]
     fits = k.sizes == (batch, heads, n_keys, size) and v.sizes[:2] == (batch, heads)
     if q.dtype not in FLOATS or not fits or 0 in (*q.sizes, *v.sizes) or n_keys > MOST_KEYS:
@@ -125,12 +127,14 @@ def _plan(q: Geometry, k: Geometry, v: Geometry, out: Geometry, is_causal: bool)
     number: Any = q.dtype.np
     bound = weights_of_rows.bind(T=number.type, W=np.float64, **keys_for(number.type))
     weigh = machine_code_of(bound, f"*{number.str[1:]} *{number.str[1:]}")
+    # keys (batch, heads, n_keys, size) are copied as (batch, heads, size, n_keys)
     columns = (*k.strides[:2], k.strides[3], k.strides[2])
     packed = (heads * size * n_keys, size * n_keys, n_keys, 1)
     copy = plan_copy(k.dtype, k.dtype, (batch, heads, size, n_keys), packed, columns)
     if weigh is None or copy is None:
         return None
     rows = min(BLOCK, n_queries)
+    # (rows, size) @ (size, n_keys), then (rows, n_keys) @ (n_keys, value_size)
     tiles = [gemm.best_tile(q.dtype, rows, columns) for columns in (n_keys, value_size)]
     score, mix = (gemm.entry(tile).address for tile in tiles)
     from .attention_code import Attend, write_attend

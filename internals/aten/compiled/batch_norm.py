@@ -2,12 +2,11 @@
 (`aten/src/ATen/native/cpu/batch_norm_kernel.cpp`).
 
 A channel lies in memory as N pieces of `size` neighbours, `channels * size` elements apart. One
-item of work is a channel: the thread that has it sums it, sums the squares of the distances from
-the mean, and writes the result. It reads the channel two or three times, but from a cache after the
-first time.
+item of work is a channel: its thread adds it up, adds up the squared distances from the mean, and
+writes the result. It reads the channel two or three times, but from a cache after the first time.
 
-Sums are of blocks of `SUM_CHUNK` elements, which the compiler may add up in any order, and sums of
-those in double precision.
+The compiler may add up `SUM_CHUNK` elements in any order; the sums of these chunks are added up in
+double precision.
 
 How the real one differs: it sums first and normalizes in a second parallel loop, over images and
 channels; and it has loops for `channels_last` too, where here numpy serves.
@@ -30,12 +29,13 @@ from .row_functions import SUM_CHUNK, chunk_sum
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
-T = template("T")
-GRAIN = 1 << 13
+T = template("T")  # the dtype
+GRAIN = 1 << 13  # elements that are worth a thread
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
 def chunk_squares(x: Elements, at: int, n: int, center: float) -> Any:
+    """The sum of (x - center)^2 of n elements, as a T."""
     total = T(0)
     for i in range(n):
         total += (x[at + i] - center) * (x[at + i] - center)
@@ -44,6 +44,7 @@ def chunk_squares(x: Elements, at: int, n: int, center: float) -> Any:
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
 def chunk_products(g: Elements, x: Elements, at: int, n: int, center: float) -> Any:
+    """The sum of g * (x - center) of n elements, as a T."""
     total = T(0)
     for i in range(n):
         total += g[at + i] * (x[at + i] - center)
@@ -51,6 +52,8 @@ def chunk_products(g: Elements, x: Elements, at: int, n: int, center: float) -> 
 
 
 class Batch(NamedTuple):
+    """The sizes of x, (images, channels, size)."""
+
     images: int
     channels: int
     size: int  # of an image's channel
@@ -61,8 +64,8 @@ def evaluate(
     begin: int, end: int, x: Values, mean: Values, variance: Values, weight: Values, bias: Values,
     out: Values, has_weight: int, has_bias: int, batch: Batch, eps: float,
 ) -> None:  # fmt: skip
-    """out = (x - mean) / sqrt(variance + eps) * weight + bias. One item of work is a channel of an
-    image.
+    """out = (x - mean) / sqrt(variance + eps) * weight + bias, in one multiplication and one
+    addition. One item of work is a channel of an image.
     """
     for plane in range(begin, end):
         c = plane % batch.channels
@@ -77,7 +80,7 @@ def evaluate(
 
 
 class Given(NamedTuple):
-    """1 for each tensor that is there."""
+    """1 for each optional tensor that was given, 0 for each that was not."""
 
     weight: int
     bias: int
@@ -91,8 +94,8 @@ def train(
     running_var: Values, out: Values, mean: Values, rstd: Values, has: Given, batch: Batch,
     momentum: float, eps: float,
 ) -> None:  # fmt: skip
-    """The same by the batch's own mean and variance, towards which the running ones move. One item
-    of work is a channel.
+    """Normalizes by the batch's own mean and variance, and moves the running ones towards them. One
+    item of work is a channel.
     """
     images, channels, size = batch
     count = images * size
@@ -113,6 +116,7 @@ def train(
         if has.mean:
             running_mean[c] = T(1 - momentum) * running_mean[c] + T(momentum) * center
         if has.var:
+            # the running variance divides by count - 1: it estimates that of the whole population
             unbiased = T(squares / (count - 1)) if count > 1 else T(nan)
             running_var[c] = T(1 - momentum) * running_var[c] + T(momentum) * unbiased
         scale = r * weight[c] if has.weight else r
@@ -128,8 +132,8 @@ def backward(
     begin: int, end: int, g: Values, x: Values, weight: Values, mean: Values, rstd: Values,
     dx: Values, dw: Values, db: Values, has_weight: int, wants_dx: int, training: int, batch: Batch,
 ) -> None:  # fmt: skip
-    """The gradients of input, weight and bias; without `training`, mean and rstd are constants. One
-    item of work is a channel.
+    """The gradients dx (N, C, ...), dw (C,) and db (C,), given the output's gradient g. Without
+    `training`, mean and rstd are constants. One item of work is a channel.
     """
     images, channels, size = batch
     count = images * size
@@ -146,23 +150,23 @@ def backward(
         db[c] = T(total)
         if wants_dx:
             scale = r * weight[c] if has_weight else r
-            level = T(total / count) if training else T(0)
+            # mean and variance depend on x: g loses its mean, and its part along x - center
+            mean_g = T(total / count) if training else T(0)
             slope = T(along * r * r / count) if training else T(0)
             for n in range(images):
                 at = (n * channels + c) * size
                 if training:
                     for i in range(at, at + size):
-                        dx[i] = (g[i] - level - (x[i] - center) * slope) * scale
+                        dx[i] = (g[i] - mean_g - (x[i] - center) * slope) * scale
                 else:
                     for i in range(at, at + size):
                         dx[i] = g[i] * scale
 
 
 def fits(x: Tensor, *of_channels: Any, like: Tensor | None = None) -> bool:
-    """Whether there are kernels for x, the tensors (or None) that have a number for each channel,
-    and one of x's shape.
+    """Whether the kernels take x, the tensors of (C,) numbers (or None), and a tensor `like` x.
 
-    All have to be row-major and of one dtype."""
+    All have to be row-major and of one dtype, float32 or float64."""
     given = [t for t in of_channels if t is not None]
     if any(t.numel() != x.shape[1] for t in given) or (like is not None and like.shape != x.shape):
         return False
@@ -179,7 +183,7 @@ def run_evaluate(
     eps: float,
     out: Tensor,
 ) -> bool:
-    """Fill `out`; False where there is no machine code."""
+    """Fill `out` by the given mean and variance (C,). False where there is no machine code."""
     batch = _batch(x)
     planes, given = batch.images * batch.channels, (weight is not None, bias is not None)
     tensors = x, mean, variance, weight, bias, out
@@ -192,8 +196,8 @@ def run_train(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, running: tuple[Any, Any],
     momentum: float, eps: float, out: Tensor, mean: Tensor, rstd: Tensor,
 ) -> bool:  # fmt: skip
-    """Fill `out`, `mean` and `rstd`, and move the running statistics; False where there is no
-    machine code.
+    """Fill `out`, and `mean` and `rstd` (C,) with the batch's, and move the `running` mean and
+    variance. False where there is no machine code.
     """
     batch, given = _batch(x), (weight, bias, *running)
     has = Given(*(t is not None for t in given))

@@ -1,27 +1,27 @@
-"""The gradients of a convolution as products: the eager path of `native/convolution_backward.py`
-for large ones.
+"""The gradients of a convolution as matrix products: the eager path of
+`native/convolution_backward.py` for large ones.
 
-That of the input, where the stride is 1, is a convolution itself: every input pixel collects from
-the outputs it went into, so the kernel is turned round and its channels are exchanged. With a
-larger stride each output's gradient is multiplied with the weights, and the columns that come out
-are added up where they overlap (`add_columns`).
+The input's gradient is a convolution itself where the stride is 1: every input pixel collects from
+the outputs it went into, so the kernel is flipped and its channels are exchanged. With a larger
+stride each output's gradient is multiplied by the weights, and the resulting columns are added up
+where they overlap (`add_columns`).
 
-That of the weight is a sum over all places p of the output:
+The weight's gradient is a sum over all places p of the output:
 
     dw[o, c, i, j] = sum over p of g[o, p] * x[c, pixel of p, moved by i and j]
 
 For one kernel row it is the product of a matrix (outputs, places) with a matrix that has a row for
-each place: the pixels that the kernel's row lies on, one channel after the other. With the channels
-of a pixel side by side in memory, as in `channels_last`, these rows are the image itself again, and
-a table of offsets says where each begins.
+each place: the pixels under the kernel's row, with all channels of each. Where the channels of a
+pixel are neighbours in memory, as in `channels_last`, each of these rows is a piece of the image,
+and a table of offsets says where it begins.
 
 Where every output channel has one input channel (depthwise), there is nothing to add up over
-channels, so these are no matrix products: each gradient, times a weight, is given back to the pixel
-it came from, and a weight's gradient is the sum over all places of gradient times pixel.
+channels, hence no matrix product: each gradient, times a weight, is given back to the pixel it came
+from, and a weight's gradient is the sum over all places of gradient times pixel.
 
-The loops are at the end. Those that write arrays in other orders jump where they read or where they
-write; it is done for sixteen neighbours at a time, so that of every cache line that is fetched all
-numbers are used before the next is.
+The loops stand at the end. Those that reorder an array make jumps in memory, either where they read
+or where they write. They handle sixteen neighbours at a time, so that all numbers of a cache line
+are used before the next one is fetched.
 
 How the real one differs: oneDNN has a kernel for each of the three directions, others for depthwise
 convolutions, and writes the code of a reorder for each pair of layouts when it is first needed.
@@ -71,11 +71,11 @@ from .windows import (
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
-PIXELS = 1 << 20  # bytes of images whose places are summed at once
-SIDE = 16
-T = template("T")
-ONE = Window(Pair(1, 1), Pair(1, 1), Pair(0, 0), Pair(1, 1))
-How = Sequence[Sequence[int]]
+PIXELS = 1 << 20  # bytes of images that are laid out and summed at once
+SIDE = 16  # neighbours that a reordering loop handles at a time
+T = template("T")  # the dtype
+ONE = Window(Pair(1, 1), Pair(1, 1), Pair(0, 0), Pair(1, 1))  # 1x1: columns are the pixels
+How = Sequence[Sequence[int]]  # stride, padding, dilation
 
 
 def gradients(
@@ -87,13 +87,15 @@ def gradients(
     groups: int,
     mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
-    """(gradient of x, of weight, of bias); None for those that `mask` does not ask for."""
+    """(gradient of x, of weight, of bias), given the output's gradient g; None for those that
+    `mask` does not ask for. With `transposed` they are those of a transposed convolution."""
     dx = dw = db = None
     if mask[0] and transposed:
         dx = convolution(g, weight, None, x.shape, how, groups)
     elif mask[0]:
         dx = input_gradient(g, weight, None, x.shape, how, groups)
     if mask[1]:
+        # a transposed convolution is the gradient of one: g and x have changed places
         small, large = (x, g) if transposed else (g, x)
         dw = weight_gradient(small, large, weight, how, groups)
     if mask[2]:
@@ -112,12 +114,13 @@ def input_gradient(
     if not out.numel():
         return out
     window = window_of(tuple(weight.shape)[2:], *how)
+    # the padding that the convolution of g needs to come out with the size of the input
     reach = [(k - 1) * d - p for k, d, p in zip(window.kernel, window.dilation, window.padding)]
     g, weight, dx = as_images(g), contiguous(weight), as_images(out)
     if window.stride == (1, 1) and min(reach) >= 0:
-        turned = Window(window.kernel, Pair(1, 1), Pair(*reach), window.dilation)
+        flipped = Window(window.kernel, Pair(1, 1), Pair(*reach), window.dilation)
         exchanged = _swapped(weight, prod(window.kernel), groups)
-        convolve(g, exchanged.address, bias, dx, turned, groups)
+        convolve(g, exchanged.address, bias, dx, flipped, groups)
     else:
         if groups > 1 and weight.shape[1] == 1 and dx.is_contiguous():
             depthwise_dx(g, weight, dx, window)
@@ -129,36 +132,36 @@ def input_gradient(
 
 
 def _swapped(weight: Tensor, elements: int, groups: int) -> Scratch:
-    """Weights (O, C/groups, *K) as (C, O/groups, *K), the kernels turned round."""
+    """Weights (O, C/groups, *K) as (C, O/groups, *K), with the kernels flipped."""
     outputs, inputs = weight.shape[0] // groups, weight.shape[1]
-    turned = Scratch(weight.numel(), weight.dtype)
+    swapped = Scratch(weight.numel(), weight.dtype)
     blocks = ceil(inputs / SIDE)
     sizes = outputs, inputs, elements, blocks
     grain = GRAIN // (outputs * elements * SIDE) + 1
-    run_typed(swap_channels, weight.dtype, groups * blocks, grain, weight, turned, sizes)
-    return turned
+    run_typed(swap_channels, weight.dtype, groups * blocks, grain, weight, swapped, sizes)
+    return swapped
 
 
 def _add_columns(g: Tensor, weight: Tensor, dx: Tensor, window: Window, groups: int) -> None:
-    """Gradients times weights are what each window gives back to its elements; an element adds up
-    what it gets.
+    """Fill `dx` (N, C, *image): the product of weights and gradients has what each window gives
+    back to its elements, and each element adds up what it gets.
     """
     (images, outputs, *size), (_, channels, *image) = g.shape, dx.shape
     terms, plane = outputs // groups, prod(size)
     rows = channels // groups * prod(window.kernel)
     blocks = ceil(rows / SIDE)
-    turned = Scratch(groups * rows * terms, g.dtype)
+    transposed = Scratch(groups * rows * terms, g.dtype)  # weights, (groups, rows, terms)
     grain = GRAIN // (terms * SIDE) + 1
-    run_typed(transpose, g.dtype, groups * blocks, grain, weight, turned, terms, rows, blocks)
-    together = min(images, max(1, windows.CHUNK // (g.itemsize * plane * groups * rows)))
-    places = together * plane
-    joined = Scratch(outputs * places, g.dtype)
-    matrix = Scratch(groups * rows * places, g.dtype)
+    run_typed(transpose, g.dtype, groups * blocks, grain, weight, transposed, terms, rows, blocks)
+    per_chunk = min(images, max(1, windows.CHUNK // (g.itemsize * plane * groups * rows)))
+    places = per_chunk * plane
+    g_matrix = Scratch(outputs * places, g.dtype)  # gradients, (groups, terms, places)
+    matrix = Scratch(groups * rows * places, g.dtype)  # their product, (groups, rows, places)
     sizes = channels, Pair(*size), Pair(*image)
     how = Columns(window, *sizes, places, plane, Strides(*dx.stride()))
-    for first, n in chunks(images, together):
-        fill_columns(g, first, n, Pair(*size), ONE, joined, places)
-        addresses = turned.address, joined.address, matrix.address
+    for first, n in chunks(images, per_chunk):
+        fill_columns(g, first, n, Pair(*size), ONE, g_matrix, places)
+        addresses = transposed.address, g_matrix.address, matrix.address
         batched(g.dtype, *addresses, (groups, rows, terms, places))
         run_typed(
             add_columns, g.dtype, n * channels, GRAIN // prod(image) + 1, matrix,
@@ -167,8 +170,8 @@ def _add_columns(g: Tensor, weight: Tensor, dx: Tensor, window: Window, groups: 
 
 
 def weight_gradient(g: Tensor, x: Tensor, like: Tensor, how: How, groups: int) -> Any:
-    """The gradient of a weight, like `like` (O, C/groups, *K), given the output's gradient g (N, O,
-    *S') and input x (N, C, *S).
+    """The gradient of a weight, of the shape of `like` (O, C/groups, *K), given the output's
+    gradient g (N, O, *S') and the input x (N, C, *S).
     """
     dw = empty_contiguous(like.shape, like.dtype)
     if not g.numel():
@@ -178,44 +181,56 @@ def weight_gradient(g: Tensor, x: Tensor, like: Tensor, how: How, groups: int) -
     if groups > 1 and like.shape[1] == 1:
         depthwise_dw(g, x, dw, window)
         return dw
-    (kernel_h, kernel_w), (step_h, step_w), _, (apart_h, apart_w) = window
+    (kernel_h, kernel_w), (stride_h, stride_w), _, (dilation_h, dilation_w) = window
     (images, outputs, height, width), channels = g.shape, x.shape[1]
     inputs, per_group = channels // groups, outputs // groups
+    # the rows and columns of the padded image that windows lie on
     sizes = [
         (n - 1) * s + (k - 1) * d + 1 for n, (k, s, _, d) in zip((height, width), zip(*window))
     ]
     row, image = sizes[1] * channels, sizes[0] * sizes[1] * channels
-    together = min(images, max(1, PIXELS // (g.itemsize * image)))
-    # what a row of the kernel meets is one piece of memory
-    whole_rows = groups == 1 and apart_w == 1
+    per_chunk = min(images, max(1, PIXELS // (g.itemsize * image)))
+    # the pixels under a kernel's row are one piece of memory, unless other groups' channels or
+    # skipped pixels lie between them
+    whole_rows = groups == 1 and dilation_w == 1
     piece = kernel_w * inputs if whole_rows else inputs
+    # exact: `gemm` repeats the last row to fill a tile, and that would be added twice
     tile = best_tile(g.dtype, per_group, piece, exact=True)
     line = kernel_w * inputs
-    sums = Scratch(kernel_h * outputs * line, g.dtype)
-    pixels = Scratch(together * image, g.dtype)
-    joined = Scratch(outputs * together * height * width, g.dtype)
-    a, b, c, item = joined.address, pixels.address, sums.address, g.itemsize
-    for first, n in chunks(images, together):
+    sums = Scratch(kernel_h * outputs * line, g.dtype)  # (kernel_h, O, kernel_w, inputs)
+    pixels = Scratch(per_chunk * image, g.dtype)  # (images, *sizes, C)
+    g_matrix = Scratch(outputs * per_chunk * height * width, g.dtype)  # (O, places)
+    a, b, c, item = g_matrix.address, pixels.address, sums.address, g.itemsize
+    for first, n in chunks(images, per_chunk):
         _lay_out_pixels(x, first, n, sizes, window, pixels)
         places = n * height * width
-        fill_columns(g, first, n, (height, width), ONE, joined, places)
-        offsets = _offsets_of_pixels((n, height, width), (image, step_h * row, step_w * channels))
+        fill_columns(g, first, n, (height, width), ONE, g_matrix, places)
+        offsets = _offsets_of_pixels(
+            (n, height, width), (image, stride_h * row, stride_w * channels)
+        )
         for group in range(groups):
             left, right, to = (
                 address + number * group * item
                 for address, number in ((a, per_group * places), (b, inputs), (c, per_group * line))
             )
+            # (outputs, places) @ (places, piece), added to the sums of the images before
             f = factors(tile, left, right, offsets, to, per_group, piece, line)._replace(
                 adding=int(first > 0)
             )
-            if whole_rows:
-                gemm(tile, f._replace(x_matrix=apart_h * row, out_matrix=outputs * line), kernel_h)
+            if whole_rows:  # one product for each kernel row; below, for each kernel element
+                gemm(
+                    tile, f._replace(x_matrix=dilation_h * row, out_matrix=outputs * line), kernel_h
+                )
                 continue
             for i in range(kernel_h):
                 moved = f._replace(
-                    x=right + i * apart_h * row * item, out=to + i * outputs * line * item
+                    x=right + i * dilation_h * row * item, out=to + i * outputs * line * item
                 )
-                gemm(tile, moved._replace(x_matrix=apart_w * channels, out_matrix=inputs), kernel_w)
+                gemm(
+                    tile,
+                    moved._replace(x_matrix=dilation_w * channels, out_matrix=inputs),
+                    kernel_w,
+                )
     sizes_of_sums = inputs, kernel_h, kernel_w, line, outputs * line, inputs
     grain = GRAIN // (line * kernel_h) + 1
     run_typed(collect_weights, g.dtype, outputs, grain, sums, dw, sizes_of_sums)
@@ -225,7 +240,7 @@ def weight_gradient(g: Tensor, x: Tensor, like: Tensor, how: How, groups: int) -
 def _lay_out_pixels(
     x: Tensor, first: int, n: int, sizes: Sequence[int], window: Window, pixels: Scratch
 ) -> None:
-    """`n` images of x with a border, the channels of each pixel side by side."""
+    """Fill `pixels` (n, *sizes, C): images of x from `first` on, with their border of zeros."""
     _, channels, *image = x.shape
     how = Pixels(channels, Pair(*sizes), Pair(*image), window.padding, Strides(*x.stride()))
     grain = GRAIN // (sizes[1] * channels) + 1
@@ -234,13 +249,14 @@ def _lay_out_pixels(
 
 @lru_cache(maxsize=64)
 def _offsets_of_pixels(sizes: tuple[int, ...], steps: tuple[int, ...]) -> Table:
-    """Where the window of each place begins, for places (images, height, width)."""
+    """Where the window of each place begins, for places of `sizes` (images, height, width), which
+    lie `steps` apart in the pixels."""
     image, row, column = (np.arange(n, dtype=np.int64) * step for n, step in zip(sizes, steps))
     return Table((image[:, None, None] + row[:, None] + column).reshape(-1))
 
 
 def bias_gradient(g: Tensor) -> Any:
-    """The sum of each channel of g (N, C, *S)."""
+    """The sum of each channel of g (N, C, *S), of shape (C,)."""
     db = empty_contiguous((g.shape[1],), g.dtype)
     images, size = g.shape[0], prod(g.shape[2:])
     if g.is_contiguous() and g.numel():
@@ -252,11 +268,13 @@ def bias_gradient(g: Tensor) -> Any:
 
 
 class Depthwise(NamedTuple):
+    """The sizes of a depthwise convolution, as its kernels take them."""
+
     window: Window
     outputs: int
     channels: int
     image: Pair  # the size of a plane of the input
-    places: Pair  # of a plane of the gradient
+    places: Pair  # the size of a plane of the gradient
     g: Strides
 
 
@@ -264,7 +282,8 @@ class Depthwise(NamedTuple):
 def depthwise_input_gradient(
     begin: int, end: int, g: Values, weight: Values, dx: Values, how: Depthwise
 ) -> None:
-    """Planes of zeros to which the gradients are added, times weights. An item is a plane."""
+    """dx (N, C, H, W): planes of zeros to which the gradients, times weights, are added. One item
+    of work is a plane."""
     kernel, stride, padding, dilation = how.window
     (height, width), (rows, places) = how.image, how.places
     multiple = how.outputs // how.channels
@@ -275,6 +294,8 @@ def depthwise_input_gradient(
         for o in range(c * multiple, c * multiple + multiple):
             for e in range(kernel.h * kernel.w):
                 w = weight[o * kernel.h * kernel.w + e]
+                # element e of the window at place (i, j) lies on the pixel (i * stride.h + shift_h,
+                # j * stride.w + shift_w), which is inside for rows y and for j in first..last
                 shift_h = e // kernel.w * dilation.h - padding.h
                 shift_w = e % kernel.w * dilation.w - padding.w
                 first = min(first_inside(stride.w, shift_w), places)
@@ -292,7 +313,8 @@ def depthwise_weight_gradient(
     begin: int, end: int, x: Values, offsets: Indices, g: Values, dw: Values, how: Depthwise,
     images: int, plane_size: int, columns: int, adding: int,
 ) -> None:  # fmt: skip
-    """One item of work is an output channel; x is laid out, in planes of `columns`."""
+    """dw[o, e], the sum over all places of gradient times pixel, or added to it; x is laid out, in
+    planes with rows of `columns`. One item of work is an output channel."""
     (rows, places), elements = how.places, how.window.kernel.h * how.window.kernel.w
     for o in range(begin, end):
         source = o // (how.outputs // how.channels) * plane_size
@@ -308,8 +330,9 @@ def depthwise_weight_gradient(
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
 def row_product(x: Elements, at: int, g: Elements, from_: int, step: int, n: int) -> Any:
+    """The sum of x[at + j] * g[from_ + j * step] for n numbers."""
     total = T(0)
-    if step == 1:
+    if step == 1:  # a loop of its own, as vector loads need neighbours
         for j in range(n):
             total += x[at + j] * g[from_ + j]
     else:
@@ -319,16 +342,15 @@ def row_product(x: Elements, at: int, g: Elements, from_: int, step: int, n: int
 
 
 def depthwise_dx(g: Tensor, weight: Tensor, dx: Tensor, window: Window) -> None:
-    """Fill `dx` (N, C, H, W), which is row-major, with what it gets back for a gradient g (N, O,
-    H', W')."""
+    """Fill `dx` (N, C, H, W), which is row-major, given the output's gradient g (N, O, H', W')."""
     how = _depthwise(g, dx, window)
     planes, grain = dx.shape[0] * how.channels, _depthwise_grain(1, how)
     run_typed(depthwise_input_gradient, g.dtype, planes, grain, g, weight, dx, how)
 
 
 def depthwise_dw(g: Tensor, x: Tensor, dw: Tensor, window: Window) -> None:
-    """Fill `dw` (O, 1, *K) with what it gets back for a gradient g (N, O, H', W') and input x (N,
-    C, H, W)."""
+    """Fill `dw` (O, 1, *K), given the output's gradient g (N, O, H', W') and the input x (N, C, H,
+    W)."""
     how = _depthwise(g, x, window)
     for first, n, plan, laid in _laid_out(x, g, window):
         run_typed(
@@ -347,13 +369,13 @@ def _depthwise_grain(images: int, how: Depthwise) -> int:
 
 
 def _laid_out(x: Tensor, out: Tensor, window: Window) -> Iterator[tuple[int, int, Plan, Scratch]]:
-    """(first image, number of images, plan, tensor) of parts of x that are laid out for an output
-    like `out`."""
+    """(first image, number of images, plan, memory) for parts of x, laid out for an output of the
+    size of `out`. The memory is used again for the next part."""
     images, channels = x.shape[:2]
     plan = planned(window, 1, *x.shape[2:], *out.shape[2:])
-    together = max(1, min(images, windows.CHUNK // (channels * plan.plane * x.itemsize)))
-    laid = Scratch(together * channels * plan.plane, x.dtype)
-    for first, n in chunks(images, together):
+    per_chunk = max(1, min(images, windows.CHUNK // (channels * plan.plane * x.itemsize)))
+    laid = Scratch(per_chunk * channels * plan.plane, x.dtype)
+    for first, n in chunks(images, per_chunk):
         lay_out(x, first, n, plan, window, laid)
         yield first, n, plan, laid
 
@@ -363,8 +385,8 @@ def swap_channels(
     begin: int, end: int, x: Values, out: Values, outputs: int, inputs: int, elements: int,
     blocks: int,
 ) -> None:  # fmt: skip
-    """Weights (groups, outputs, inputs, elements) as (groups, inputs, outputs, elements), the
-    elements backwards.
+    """Weights (groups, outputs, inputs, elements) as (groups, inputs, outputs, elements), with the
+    elements in reverse.
 
     One item of work is a block of `SIDE` inputs of a group."""
     for item in range(begin, end):
@@ -382,7 +404,7 @@ def transpose(
     begin: int, end: int, x: Values, out: Values, rows: int, columns: int, blocks: int
 ) -> None:
     """Matrices (n, rows, columns) as (n, columns, rows). One item of work is a block of `SIDE`
-    columns of one."""
+    columns of one matrix."""
     for item in range(begin, end):
         matrix, first = item // blocks, item % blocks * SIDE
         base = matrix * rows * columns
@@ -392,27 +414,29 @@ def transpose(
 
 
 class Pixels(NamedTuple):
+    """The sizes for `lay_out_pixels`."""
+
     channels: int
     size: Pair  # of the images with their border
-    image: Pair  # without
+    image: Pair  # of the images without it
     padding: Pair
     x: Strides
 
 
 @kernel
 def lay_out_pixels(begin: int, end: int, x: Values, out: Values, how: Pixels) -> None:
-    """Images (N, C, H, W) as (N, *size, C), with zeros around from the padding on.
+    """Images (N, C, H, W) as (N, *size, C), with zeros around them.
 
-    One item of work is a row of an image."""
+    One item of work is a row of `size`."""
     (rows, columns), (height, width), (top, left) = how.size, how.image, how.padding
     channels = how.channels
     for item in range(begin, end):
         n, y = item // rows, item % rows - top
         to = item * columns * channels
-        if y < 0 or y >= height:
+        if y < 0 or y >= height:  # above or below the image
             for j in range(columns * channels):
                 out[to + j] = T(0)
-        else:
+        else:  # zeros on the left, zeros on the right, then the pixels between them
             for j in range(min(left, columns) * channels):
                 out[to + j] = T(0)
             for j in range(min(left + width, columns) * channels, columns * channels):
@@ -430,8 +454,8 @@ def collect_weights(
     begin: int, end: int, x: Values, out: Values, inputs: int, kernel_h: int, kernel_w: int,
     x_output: int, x_h: int, x_w: int,
 ) -> None:  # fmt: skip
-    """Gradients of weights, in the order kernel row, output, kernel column, input, as (outputs,
-    inputs, kernel_h, kernel_w).
+    """Gradients of weights (kernel_h, outputs, kernel_w, inputs), the order of the products, as
+    (outputs, inputs, kernel_h, kernel_w).
 
     One item of work is an output."""
     for o in range(begin, end):
@@ -449,7 +473,7 @@ def sum_channels(
 ) -> None:
     """The sums of the channels of x (images, channels, size). One item of work is a channel."""
     for c in range(begin, end):
-        total = 0.0
+        total = 0.0  # in double precision; each chunk is summed in the dtype of x
         for n in range(images):
             at = (n * channels + c) * size
             for first in range(at, at + size, SUM_CHUNK):

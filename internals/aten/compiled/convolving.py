@@ -1,21 +1,21 @@
 """Convolution of images (N, C, H, W) without laying out their windows: the eager path of
 `native/convolution.py` for large ones.
 
-Give the image a border of zeros, and write it as one long row for each channel. Then the element
-that kernel offset (i, j) meets is, for every output place, the same distance further on: i rows and
-j columns. So the sum over (channel, i, j) is a matrix product whose second matrix is the image
-itself, read from another offset for each term: `product`. Places that lie in the border are
-computed too, for nothing, and cut off at the end:
+Give the image a border of zeros, and write it as one long row for each channel. Then the pixel
+under kernel element (i, j) is, for every output place, the same distance further on: i rows and j
+columns. So the sum over (channel, i, j) is a matrix product whose second matrix is the image
+itself, read from another offset for each term (`gemm`). Places that lie in the border are computed
+too, in vain, and cut off at the end:
 
     lay_out    (a copy)  images -> images with a border, in phases where the stride is more than 1
     multiply             weights, images -> sums for (channels, places and some more)
     cut_out    (a copy)  -> the result, plus bias
 
-A 1×1 convolution needs neither copy. Small images would be mostly border; there the windows are
-laid out as the columns of a matrix after all (`columns`), which wastes nothing, for many images at
-once.
+A 1×1 convolution needs neither copy. Small images would be mostly border; for them the windows are
+laid out as the columns of a matrix after all (`_lay_out_columns`), many images at once, which
+wastes nothing.
 
-Images are taken a few at a time, so that what is copied is still in a cache when it is read.
+Images are taken a few at a time, so that a copy is still in a cache when it is read.
 
 How the real one differs: oneDNN reorders images and weights to blocks of 16 channels (`nChw16c`),
 computes there, and reorders back.
@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.aten.compiled.gemm_code import Tile
 
-# what copying an element costs, in multiplications: it has to come back from a larger cache
+# the cost of copying an element, in multiplications (the unit of `gemm.effort`): it has to come
+# back from a larger cache
 COPY = 150
 
 
@@ -70,8 +71,9 @@ def convolution(
     how: Sequence[Sequence[int]],
     groups: int,
 ) -> Any:
-    """The convolution, of `sizes`, of checked arguments; `how` is stride, padding and dilation. In
-    one or two dimensions.
+    """The convolution of `input` (N, C, *S) with `weight` (O, C/groups, *K) in one or two
+    dimensions, as a new tensor of `sizes`. `how` is stride, padding and dilation. The arguments
+    have been checked.
     """
     out = empty_as(input, sizes)
     if out.numel():
@@ -92,6 +94,7 @@ def convolve(
     plan = planned(window, channels // groups, *size, height, width)
     rows, places = outputs // groups, images * height * width
     tile, tile_of_columns = best_tile(x.dtype, rows, plan.places), best_tile(x.dtype, rows, places)
+    # the cost of a term: computing the border in vain, or copying every window
     in_place = images * effort(tile, rows, plan.places)
     by_columns = effort(tile_of_columns, rows, places) + COPY * places
     if in_place <= by_columns:
@@ -104,31 +107,34 @@ def _read_where_it_lies(
     x: Tensor, weight: int, bias: Tensor | None, out: Tensor, window: Window, groups: int,
     plan: Plan, tile: Tile,
 ) -> None:  # fmt: skip
+    """`convolve` by a product that reads the windows from the image with its border."""
     (images, channels, _, _), (_, outputs, _, width) = x.shape, out.shape
     inputs, rows, places = channels // groups, outputs // groups, plan.places
     copied = not (plan.as_it_lies and x.is_contiguous())
     cut = not (plan.columns == width and bias is None and out.is_contiguous())
-    together = max(
+    per_chunk = max(
         1,
         windows.CHUNK
         // (x.itemsize * (copied * channels * plan.plane + cut * outputs * places + 1)),
     )
-    together = min(images, together)
-    laid = Scratch(together * channels * plan.plane + places, x.dtype) if copied else None
-    sums = Scratch(together * outputs * places, x.dtype) if cut else None
-    for first, n in chunks(images, together):
+    per_chunk = min(images, per_chunk)
+    laid = Scratch(per_chunk * channels * plan.plane + places, x.dtype) if copied else None
+    sums = Scratch(per_chunk * outputs * places, x.dtype) if cut else None
+    for first, n in chunks(images, per_chunk):
         if laid:
             lay_out(x, first, n, plan, window, laid)
         source, target = (
             laid.address if laid else image_at(x, first),
             sums.address if sums else image_at(out, first),
         )
+        # for each image and group: (O/groups, terms) @ (terms, places)
         g = factors(tile, weight, source, plan.offsets, target, rows, places, places)
         apart = {
             "a_matrix": rows * plan.offsets.size,
             "x_matrix": inputs * plan.plane,
             "out_matrix": rows * places,
         }
+        # turns: all images share the weights, so after the last group comes the first again
         gemm.gemm(tile, g._replace(turns=groups, **apart), n * groups)
         if sums:
             cut_out(sums, bias, out, first, n, (outputs * places, places, plan.columns))
@@ -137,15 +143,17 @@ def _read_where_it_lies(
 def _lay_out_columns(
     x: Tensor, weight: int, bias: Tensor | None, out: Tensor, window: Window, groups: int
 ) -> None:
+    """`convolve` by a product with a matrix that has every window of `per_chunk` images as a column
+    (im2col)."""
     (images, channels, _, _), (_, outputs, height, width) = x.shape, out.shape
     rows, terms, plane = outputs // groups, channels // groups * prod(window.kernel), height * width
-    together = min(
+    per_chunk = min(
         images, max(1, windows.CHUNK // (x.itemsize * plane * (terms * groups + outputs)))
     )
-    places = together * plane
-    matrix = Scratch(groups * terms * places, x.dtype)
-    sums = Scratch(outputs * places, x.dtype)
-    for first, n in chunks(images, together):
+    places = per_chunk * plane
+    matrix = Scratch(groups * terms * places, x.dtype)  # (groups, terms, places)
+    sums = Scratch(outputs * places, x.dtype)  # (groups, O/groups, places)
+    for first, n in chunks(images, per_chunk):
         fill_columns(x, first, n, (height, width), window, matrix, places)
         batched(x.dtype, weight, matrix.address, sums.address, (groups, rows, terms, places))
         cut_out(sums, bias, out, first, n, (plane, places, width))

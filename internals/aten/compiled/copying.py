@@ -1,11 +1,11 @@
 """Copies of large tensors, to another order in memory or another dtype
 (`aten/src/ATen/native/cpu/CopyKernel.cpp`).
 
-A copy is the elementwise operation that does nothing, so it walks as they do: along rows where it
-can, in tiles where rows of the one are columns of the other. Without a conversion it does not
-matter what the bits mean: floats travel as integers of their size.
+A copy is the elementwise operation that returns its operand, so it walks as the others do: along
+rows where it can, in tiles where rows of one tensor are columns of the other. Without a conversion
+the bits need no meaning: floats are copied as integers of their size.
 
-`join` puts tensors together (`CatKernel.cpp`): a copy into each one's part of the result.
+`join` concatenates tensors (`CatKernel.cpp`): each is copied into its part of the result.
 
 How the real one differs: one dtype to itself is `memcpy` or a vectorised loop, and a transposed
 matrix of 60 by 60 or more goes through a buffer, block by block (`copy_transpose_valid`).
@@ -46,19 +46,18 @@ T = template("T")
 
 @inline
 def as_it_is(a: float) -> Any:
+    """The element itself: the walk converts it, if at all, on reading and on writing."""
     return a
 
 
 @inline
 def truth(a: float) -> Any:
-    """Whether a number is not zero; NaN is not."""
+    """A number as a bool: whether it differs from zero, which NaN does."""
     return a != T(0)
 
 
 def copy(target: Tensor, source: Tensor) -> bool:
-    """Write the elements of `source`, broadcast and cast, to `target`. False if numpy is to do
-    it.
-    """
+    """Write the elements of `source`, broadcast and cast, to `target`. False if numpy has to."""
     if target._storage is source._storage and spans_overlap(target, source):
         return False
     plan = _plan(target._geometry, source._geometry)
@@ -69,11 +68,11 @@ def copy(target: Tensor, source: Tensor) -> bool:
 
 
 def copy_reversed(target: Tensor, source: Tensor, dims: Sequence[int]) -> bool:
-    """`copy` with some dimensions of `source` read from their ends. False if numpy is to do it."""
+    """`copy` with dimensions `dims` of `source` reversed. False if numpy has to do it."""
     g, sizes, strides = target._geometry, source.shape, list(source.stride())
     if not sizes:
         return False
-    first = 0
+    first = 0  # the offset of the element that is read first: the last one along `dims`
     for d in dims:
         first += (sizes[d] - 1) * strides[d]
         strides[d] = -strides[d]
@@ -85,12 +84,12 @@ def copy_reversed(target: Tensor, source: Tensor, dims: Sequence[int]) -> bool:
 
 
 def join(out: Tensor, tensors: Sequence[Tensor], dim: int) -> bool:
-    """Write `tensors` to `out`, one after the other along `dim`. False, and nothing written, if
-    numpy is to do it."""
+    """Write `tensors` to `out`, one after the other along `dim`. False, with nothing written, if
+    numpy has to do it."""
     g = out._geometry
     if not use_compiled(g.numel, WORTH_COMPILING) or not are_apart(out, *tensors):
         return False
-    parts: list[tuple[Plan, int, int]] = []
+    parts: list[tuple[Plan, int, int]] = []  # all planned before the first is written
     address = backed_ptr(out)
     for t in tensors:
         if t.numel():
@@ -106,6 +105,7 @@ def join(out: Tensor, tensors: Sequence[Tensor], dim: int) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _plan(target: Geometry, source: Geometry) -> Plan | None:
+    """`plan_copy` with `source` broadcast to the shape of `target`."""
     shape = tuple(target.sizes)
     strides = broadcast_strides(source.sizes, source.strides, shape)
     return plan_copy(target.dtype, source.dtype, shape, target.strides, strides)
@@ -115,7 +115,8 @@ def _plan(target: Geometry, source: Geometry) -> Plan | None:
 def plan_copy(
     to: dtype, of: dtype, shape: tuple[int, ...], target: Strides, source: Strides
 ) -> Plan | None:
-    """How to copy from and to memory of these strides; None if there is no kernel."""
+    """The plan of a copy of elements (*shape) between memory of these strides, to dtype `to` from
+    dtype `of`; None if there is no kernel."""
     kernel = _conversion(to, of)
     if kernel is None or 0 in shape:
         return None
@@ -127,8 +128,8 @@ def plan_copy(
 
 
 def _conversion(to: dtype, of: dtype) -> tuple[Any, _Side, _Side] | None:
-    """The function of one element, and what both sides are called and taken for. None for what
-    numpy converts.
+    """The function of one element; then, for the written and the read side, the name of the dtype
+    in memory and the type that numbers have in registers. None where numpy has to convert.
     """
     if to is of:
         bits = BITS.get(to.itemsize)
@@ -136,7 +137,7 @@ def _conversion(to: dtype, of: dtype) -> tuple[Any, _Side, _Side] | None:
     if to not in WORDS or of not in WORDS:
         return None
     if of.category == FLOATING != to.category and to.category != BOOL and to.itemsize < 4:
-        # C leaves it open what a float out of range becomes; for small integers compilers differ
+        # a float out of range is undefined in C; for small integers compilers differ
         return None
     read = WORDS[of], np.uint8 if of.category == BOOL else of.np.type
     if to.category == BOOL:
@@ -154,7 +155,8 @@ BITS: dict[int, _Side] = {
 
 
 def _pays(plan: Plan, g: Geometry, source: dtype) -> bool:
-    quick = plan.is_flat and g.dtype is source  # numpy moves memory as quickly as anybody
+    """Whether the copy is large enough to be quicker than numpy's."""
+    quick = plan.is_flat and g.dtype is source  # numpy does it by memcpy, at full speed
     if quick and get_num_threads() == 1 and settings.threshold is None:
         return False
     return use_compiled(g.numel, WORTH_THREADS if quick else WORTH_COMPILING)

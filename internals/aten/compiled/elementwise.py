@@ -1,13 +1,14 @@
-"""Elementwise operators on large tensors: what a `TensorIterator` decided, as machine code
-(`aten/src/ATen/native/cpu/Loops.h`).
+"""Elementwise operators on large tensors: the loop that a `TensorIterator` decided on, as machine
+code (`aten/src/ATen/native/cpu/Loops.h`).
 
 `run_loop` takes the loop that the operator would run with numpy, looks up the function of one
-element for it (`loops.py`), and picks the walk that suits the operands (`walks.py`). All that
-depends on the operands' geometries alone, so it is settled once, in a `Plan`; a call needs no more
-than addresses.
+element for it (`loops.py`), and picks the walk that suits the operands (`walks.py`). All this
+depends on the operands' geometries alone, so it is decided once and kept in a `Plan`; a call adds
+the addresses.
 
-Operands are converted where they are read, and the result where it is written: no copies in another
-dtype, no broadcast ones. Numbers, also those that belong to the loop, are operands of one element.
+Operands are converted as they are read, and the result as it is written: they are never copied to
+another dtype or to the broadcast shape. Numbers, also those that belong to the loop, are operands
+of one element.
 
 How the real one differs: `TensorIterator::for_each` splits the walk over threads and calls the loop
 for two dimensions at a time, through a function pointer; operands of another dtype are converted in
@@ -47,48 +48,45 @@ WORDS = {
 }  # fmt: skip
 """What kernels call the dtypes that they know. Bools are read and written as bytes of 0 and 1."""
 
-# elements from which on a compiled loop pays where numpy needs copies or several passes
+# the fewest elements for a compiled loop where numpy needs copies or several passes
 WORTH_COMPILING = 1 << 15
-WORTH_THREADS = 1 << 18  # and where it does not, so that only several threads gain anything
+WORTH_THREADS = 1 << 18  # and where it does not, so that only several threads are quicker
 GRAIN = 1 << 16  # the fewest elements that are worth a thread of their own
 
 
 class Operand(NamedTuple):
-    """How a walk reads or writes one operand: its dtype in memory, the dtype it is converted to,
-    its strides in elements.
-    """
+    """How a walk reads or writes one operand."""
 
-    word: str
-    converted: type
-    strides: Strides
+    word: str  # the dtype in memory, as in `WORDS`
+    converted: type  # numpy's type that it is converted to
+    strides: Strides  # in elements
 
 
 class Plan(NamedTuple):
-    """A kernel, ready but for addresses. `n` is the range of work, `numbers` the sizes and
-    strides.
-    """
+    """A kernel with all its arguments but the addresses."""
 
     entry: Any
-    n: int
+    n: int  # items of work
     grain: int
-    numbers: tuple[int, ...]
-    is_flat: bool
+    numbers: tuple[int, ...]  # sizes and strides
+    is_flat: bool  # one dimension, and all operands contiguous or a single number
 
     def run(self, *addresses: int) -> None:
+        """Run the kernel; the output's address comes first."""
         self.entry.parallel(self.n, self.grain, *addresses, *self.numbers)
 
 
 def run_loop(
     iterator: TensorIterator, decisions: Decisions, loop: Callable[..., Any], output: Tensor
 ) -> bool:
-    """Fill `output` with what `loop` gives for the iterator's inputs. False if numpy is to do
+    """Fill `output` with the result of `loop` for the iterator's inputs. False if numpy has to do
     it.
     """
     entry, inputs, g = of_loop(loop), iterator.inputs, output._geometry
     in_place = _in_place(output, inputs)
     if entry is None or in_place is None:
         return False
-    own = loop.keywords if loop.__class__ is partial else {}
+    loop_numbers = loop.keywords if loop.__class__ is partial else {}  # such as alpha
     key = (entry, in_place)
     plan = decisions.plans.get(key, MISSING)
     if plan is MISSING:
@@ -96,13 +94,14 @@ def run_loop(
     if plan is None:
         return False
     gains = WORTH_COMPILING
+    # numpy does this in one pass over memory, which machine code on one thread cannot beat
     if plan.is_flat and entry.quick:
         if get_num_threads() == 1 and not use_compiled(0, WORTH_THREADS):
             return False
         gains = WORTH_THREADS
     if not use_compiled(g.numel, gains):
         return False
-    _run(plan, iterator, decisions, own, output, in_place)
+    _run(plan, iterator, decisions, loop_numbers, output, in_place)
     return True
 
 
@@ -110,22 +109,23 @@ def _run(
     plan: Plan,
     iterator: TensorIterator,
     decisions: Decisions,
-    own: dict[str, Any],
+    loop_numbers: dict[str, Any],
     output: Tensor,
     in_place: Any,
 ) -> None:
+    """Run the plan with the addresses of output, inputs and the loop's own numbers."""
     common = iterator.common_dtype
-    addresses, held = [backed_ptr(output)], []
+    addresses, kept_alive = [backed_ptr(output)], []  # arrays must live until the kernel ends
     for i, (x, target) in enumerate(zip(iterator.inputs, decisions.targets)):
         if isinstance(x, TensorImpl):
             if i not in in_place:
                 addresses.append(backed_ptr(x))
         else:
-            held.append(np.asarray(number(x, target)))
-            addresses.append(held[-1].__array_interface__["data"][0])
-    for value in own.values():
-        held.append(np.asarray(number(value, common)))
-        addresses.append(held[-1].__array_interface__["data"][0])
+            kept_alive.append(np.asarray(number(x, target)))
+            addresses.append(kept_alive[-1].__array_interface__["data"][0])
+    for value in loop_numbers.values():
+        kept_alive.append(np.asarray(number(value, common)))
+        addresses.append(kept_alive[-1].__array_interface__["data"][0])
     plan.run(*addresses)
 
 
@@ -136,7 +136,7 @@ def _planned(
     output: Tensor,
     in_place: frozenset[int],
 ) -> Plan | None:
-    """The plan for operands of these geometries, None if there is no kernel for them."""
+    """The plan for operands of these geometries; None if there is no kernel for them."""
     common, result = iterator.common_dtype, iterator.result_dtype
     function = loops.functor(entry, common.np)
     inputs = iterator.inputs
@@ -146,11 +146,13 @@ def _planned(
         d not in WORDS for d in (common, result, output.dtype, *targets, *dtypes)
     ):
         return None
+    # to convert a number to a bool is a comparison, not a cast
     if any(t.category == BOOL != d.category for t, d in zip(targets, dtypes)):
         return None
+    # the function's arguments are the inputs, then the loop's own numbers
     code = function.function.__code__
-    own = code.co_argcount - len(inputs)
-    if own < 0 or code.co_argcount > len(walks.OPERANDS):
+    loop_numbers = code.co_argcount - len(inputs)
+    if loop_numbers < 0 or code.co_argcount > len(walks.OPERANDS):
         return None
     shape = tuple(output.shape)
     sizes, strides = coalesce(
@@ -161,7 +163,7 @@ def _planned(
     operands += [
         Operand(WORDS[d], _number_type(t), s) for d, t, s in zip(dtypes, targets, strides[1:])
     ]
-    operands += [Operand(WORDS[common], _number_type(common), none)] * own
+    operands += [Operand(WORDS[common], _number_type(common), none)] * loop_numbers
     return planned(function.bind(T=_number_type(common)), sizes, tuple(operands), in_place)
 
 
@@ -172,8 +174,8 @@ def planned(
     operands: tuple[Operand, ...],
     in_place: frozenset[int] = frozenset(),
 ) -> Plan | None:
-    """The kernel that does `function` for operands of these strides, the output first; None if
-    there is none.
+    """The plan of the kernel that applies `function` to operands of these strides, the output
+    first; None if there is none.
     """
     if len(sizes) > walks.RANK:
         return None
@@ -182,17 +184,21 @@ def planned(
     kind, order = choose_walk(sizes, [x.strides for x in operands])
     sizes = tuple(sizes[d] for d in order)
     strides = [tuple(x.strides[d] for d in order) for x in operands]
+    # operands that have a pointer of their own: the output, and inputs that are not the output
     read = [0, *(i + 1 for i in range(len(operands) - 1) if i not in in_place)]
     names = ("out", *walks.OPERANDS[: len(operands) - 1])
+    # the template parameters of `walks`: OP, R, A, B, ..., OUT_STEP, A_STEP, ...
     bound = {"OP": function, "R": operands[0].converted}
     bound |= {n.upper(): x.converted for n, x in zip(names[1:], operands[1:])}
     bound |= {
         f"{names[i].upper()}_STEP": strides[i][-1] if strides[i][-1] in (-1, 0, 1) else walks.ANY
         for i in read
     }
+    # rows and tiles always have four dimensions; those that are missing have size 1 and stride 0
     missing = 0 if kind == "flat" else walks.RANK - len(sizes)
     numbers = [s for i in read for s in (0,) * missing + strides[i]]
     full = (1,) * missing + sizes
+    # items of work: elements, rows, or bands of HEIGHT rows; a thread gets at least GRAIN elements
     if kind == "flat":
         n, grain = sizes[0], GRAIN
     elif kind == "rows":
@@ -211,8 +217,8 @@ def planned(
 
 
 def choose_walk(sizes: tuple[int, ...], strides: Sequence[Strides]) -> tuple[str, list[int]]:
-    """Which walk suits operands of these strides, the output first, and in which order it takes the
-    dimensions.
+    """(the name of the walk that suits operands of these strides, the output first; the order in
+    which it takes the dimensions).
     """
     order = list(range(len(sizes)))
     if len(sizes) == 1:
@@ -223,24 +229,27 @@ def choose_walk(sizes: tuple[int, ...], strides: Sequence[Strides]) -> tuple[str
         return "rows", [*(d for d in order if d != longest), longest]
     for s in strides:
         if s[-1] not in (-1, 0, 1):
+            # this operand jumps along the rows; if its neighbours lie along d, take squares of both
             for d in order[:-1]:
                 if s[d] == 1 and sizes[d] >= SHORT:
                     return "tiles", [*(e for e in order[:-1] if e != d), d, order[-1]]
     return "rows", order
 
 
-SHORT = 8
+SHORT = 8  # a row of fewer elements is not worth a loop
 MISSING: Any = object()
 
 
 def _in_place(output: Tensor, inputs: Sequence[Any]) -> frozenset[int] | None:
-    """Which inputs are the output itself. None if one shares memory with it in another way."""
+    """The numbers of the inputs that are the output itself. None if an input overlaps with it in
+    another way: the loop would read elements that it has already written."""
     same = []
     for i, x in enumerate(inputs):
         if x is output:
             same.append(i)
         elif isinstance(x, TensorImpl) and x._storage is output._storage:
             g, h = x._geometry, output._geometry
+            # another tensor object, but the same elements in the same order
             if (
                 x._offset == output._offset
                 and g.sizes == h.sizes
@@ -254,21 +263,20 @@ def _in_place(output: Tensor, inputs: Sequence[Any]) -> frozenset[int] | None:
 
 
 def spans_overlap(a: TensorImpl, b: TensorImpl) -> bool:
-    """Whether the stretches of memory from the first to the last element have bytes in common."""
+    """Whether the ranges of memory from the first to the last element of each tensor overlap."""
     (begin_a, end_a), (begin_b, end_b) = _span(a), _span(b)
     return begin_a < end_b and begin_b < end_a
 
 
 def are_apart(written: TensorImpl, *read: TensorImpl) -> bool:
-    """Whether what is written shares no memory with what is read, and all of it is memory of the
-    CPU.
-    """
+    """Whether `written` shares its storage with none of `read`, and all are on the CPU."""
     return written.device is CPU and all(
         t._storage is not written._storage and t.device is CPU for t in read
     )
 
 
 def _span(t: TensorImpl) -> tuple[int, int]:
+    """The addresses of the first byte and of the one after the last."""
     g = t._geometry
     if not g.numel:
         return 0, 0
@@ -280,6 +288,7 @@ NONE: frozenset[int] = frozenset()
 
 
 def _strides(x: Any, shape: tuple[int, ...]) -> Strides:
+    """The strides of x broadcast to `shape`; all 0 for a number."""
     return (
         broadcast_strides(x.shape, x.stride(), shape)
         if isinstance(x, TensorImpl)
@@ -288,4 +297,5 @@ def _strides(x: Any, shape: tuple[int, ...]) -> Strides:
 
 
 def _number_type(d: dtype) -> type:
+    """The type that kernels compute in; bools are bytes to them."""
     return np.uint8 if d.category == BOOL else d.np.type

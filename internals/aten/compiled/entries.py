@@ -1,5 +1,5 @@
-"""The machine code of a kernel, or None where there cannot be any: then numpy serves, as for small
-tensors.
+"""Looks up the machine code of a kernel, and runs it. Where it cannot be compiled, numpy does the
+work, as for small tensors.
 
 How the real one differs: `DispatchStub` always finds a kernel, if only the one without vector
 instructions; templates over a dtype are instantiated for each when the library is built
@@ -23,7 +23,7 @@ from internals.machine_code.records import signature_of
 
 FLOATS = (dt.float32, dt.float64)
 
-_refused: set[Any] = set()
+_refused: set[Any] = set()  # (kernel, signature) that could not be compiled, so as to try once only
 SWITCH = "INTERNALS_COMPILED_KERNELS=0 switches compiled kernels off"
 
 
@@ -37,9 +37,9 @@ def machine_code_of(kernel: Kernel, signature: str, aliasing: bool = False) -> A
             found = kernel.entry(signature, aliasing)
         except (CompileError, ImportError) as error:
             _refused.add((kernel, signature))
+            # without numba no kernel can be compiled, and one warning is enough for all
             missing = isinstance(error, ImportError)
             if not missing or ImportError not in _refused:
-                # a compiler is missing for all kernels alike
                 warnings.warn(
                     f"{kernel.name} could not be compiled, so numpy does its work, more slowly: "
                     f"{error}. {SWITCH}",
@@ -51,16 +51,16 @@ def machine_code_of(kernel: Kernel, signature: str, aliasing: bool = False) -> A
 
 
 def run(kernel: Kernel, signature: str, units: int, grain: int, *arguments: Any) -> bool:
-    """Do the kernel's work, `grain` units or more a thread. False if numpy has to do it.
+    """Run the kernel on 0..units, in parts of at least `grain`. False if numpy has to do it.
 
-    signature: see `Kernel.entry`. arguments: numbers, records of them, and what has an address.
-    None is a pointer that the kernel does not follow.
+    signature: see `Kernel.entry`. arguments: numbers, records of them, tensors and other objects
+    with an address; None is a pointer that the kernel does not follow.
     """
     return _run(machine_code_of(kernel, signature), units, grain, arguments)
 
 
 def run_typed(kernel: Kernel, dtype: dtype, units: int, grain: int, *arguments: Any) -> bool:
-    """The same with T bound to `dtype`, for a kernel whose pointers are `Values` or `Indices`."""
+    """`run` with T bound to `dtype`, for a kernel whose pointers are `Values` or `Indices`."""
     return _run(typed(kernel, dtype), units, grain, arguments)
 
 
@@ -71,6 +71,7 @@ def _run(entry: Any, units: int, grain: int, arguments: tuple[Any, ...]) -> bool
 
 
 def _slots(arguments: Iterable[Any]) -> list[Any]:
+    """The arguments as numbers: records taken apart, tensors as addresses, None as 0."""
     found: list[Any] = []
     for value in arguments:
         if isinstance(value, int | float):
@@ -86,16 +87,17 @@ def _slots(arguments: Iterable[Any]) -> list[Any]:
 
 @cache
 def typed(kernel: Kernel, dtype: dtype) -> Any:
-    """The machine code of `kernel` with T bound; None where numpy has to serve."""
+    """The machine code of `kernel` with T bound to `dtype`; None if it cannot be compiled."""
     number: Any = dtype.np
+    # in a signature *T is a pointer to values: "*T *i8" becomes "*f4 *i8" for float32
     words = signature_of(kernel.function).replace("T", np.dtype(number).str[1:]).split()
     pointers = " ".join(word for word in words if word.startswith("*"))
     return machine_code_of(kernel.bind(T=number.type), pointers)
 
 
 def compiles(attempt: Callable[[], object], otherwise: str) -> bool:
-    """Whether `attempt()`, which makes machine code, succeeds. If not, a warning says what is done
-    `otherwise`, and why.
+    """Whether `attempt()`, which compiles something, succeeds. If not, a warning says why, after
+    the words of `otherwise`, which say what is done instead.
     """
     from internals.machine_code.llvm import CompileError
 

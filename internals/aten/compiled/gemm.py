@@ -1,8 +1,7 @@
-"""Matrix products: `gemm` of matrices that need not be there, `bmm` of many small ones, and `dot`
-with a transposed matrix.
+"""Matrix products: `gemm`, `bmm` for many small matrices, and `dot` with a transposed matrix.
 
-The inner loops, and what their tiles are, stand in `gemm_code`. `gemm` finds the rows of its second
-matrix by a table of offsets:
+The inner loops and their tiles are in `gemm_code`. `gemm` finds the rows of its second matrix by a
+table of offsets, so that this matrix need not be laid out in memory:
 
     out[r, c] = sum over k of a[r, k] * x[offsets[k] + c]
 
@@ -12,19 +11,20 @@ the matrix of windows is the image itself, read from a place further on. So the 
 laid out as columns: the product reads each of them where it lies.
 
 `bmm` does the products of a batch as one job, cut into rows of tiles. BLAS multiplies one pair of
-matrices after the other, and prepares each product as if it were a large one; its threads wait by
-spinning, as those of `machine_code.pool` do, so both take the processors from each other. The
-columns of the second matrix must be neighbours in memory. Where its rows are instead, as in q @
-k.T, it is copied first, which costs little beside the product if there are many rows.
+matrices after the other, and prepares each product as if it were a large one. Its threads wait by
+spinning, as those of `machine_code.pool` do, so each pool takes the processors from the other. The
+numbers in a row of the second matrix must be neighbours in memory. Where those in a column are
+instead, as in q @ k.T, it is copied first, which costs little beside the product if there are many
+rows.
 
-`dot` is what `linear` needs for few rows: both matrices have their rows in one piece, so nothing
-has to be copied. It loads a vector of four rows of x and of six of w, and multiplies all with all.
-BLAS begins by copying w, with rows and columns exchanged, which for few rows of x takes longer than
-the product itself.
+`dot` serves `linear` with few rows: both matrices have the numbers that are multiplied in one
+piece, so nothing has to be copied. It loads a vector each from four rows of x and six of w, and
+multiplies every pair. BLAS begins by transposing w, which for few rows of x takes longer than the
+product itself.
 
 How the real one differs: MKL and oneDNN copy both matrices into the order in which their loops read
 them, and block the sum over k for the first-level cache. `bmm` calls MKL's `gemm_batched`, and has
-a plain loop for matrices of less than 400 elements.
+a plain loop for less than 400 multiplications (`aten/src/ATen/native/LinearAlgebra.cpp`).
 """
 
 from __future__ import annotations
@@ -54,24 +54,25 @@ if TYPE_CHECKING:
 BLOCK = 4  # tiles side by side that are computed before the next rows are
 GRAIN = 1 << 17  # the fewest multiplications of a batch that are worth a thread of their own
 MOST_BYTES = 1 << 20  # of a second matrix that is still quickly at hand when the next rows need it
-MOST_TERMS = 1 << 9  # more are better added up in pieces
+MOST_TERMS = 1 << 9  # of a sum; BLAS adds up more of them in pieces, which is quicker
 WORTH_COPYING = 4  # rows: for fewer it costs more than the product
 
 DOT_WORTH_IT = 1 << 15  # elements of w
 # multiplications: for fewer OpenBLAS has a loop of its own that does not copy either
 DOT_LEAST_WORK = 1 << 20
 DOT_LEAST_TERMS = 128  # so that adding up the numbers of a vector counts little
-# for one BLAS has a loop that does not copy (gemv), and more are worth the copy that it makes
+# for one row BLAS has a loop that does not copy (gemv); more rows than these are worth its copy
 DOT_ROWS = range(2, 129)
 # of x, which is read once for every six rows of w and has to stay in the cache
 DOT_MOST_BYTES = 1 << 19
-DOT_GRAIN = 1 << 18
+DOT_GRAIN = 1 << 18  # multiplications that are worth a thread
 
 
 def gemm(tile: Tile, g: Gemm, products: int = 1) -> None:
-    """Compute products, or add them to what is in `out`, on all threads.
+    """Compute products, or add them to `out` (with `g.adding`), on all threads.
 
-    What is added must be of an exact number of tiles high: a row must not be done twice."""
+    With `adding` the rows must be a multiple of the tile's height: a row done twice would be added
+    twice."""
     items = products * ceil(g.rows / tile.rows) * ceil(g.columns / g.block)
     entry(tile).parallel(items, 1, *g)
 
@@ -89,8 +90,8 @@ def batched(dtype: dtype, a: int, x: int, out: int, sizes: tuple[int, int, int, 
 def factors(
     tile: Tile, a: int, x: int, offsets: Table, out: int, rows: int, columns: int, out_row: int
 ) -> Gemm:
-    """The product of a contiguous matrix at an address and what the offsets find, in blocks of a
-    few tiles."""
+    """The arguments for one product (rows, terms) @ (terms, columns): a contiguous matrix at
+    address `a`, and rows that the offsets find from address `x` on."""
     from .gemm_code import Gemm
 
     terms = offsets.size
@@ -107,17 +108,18 @@ def rows_apart(count: int, step: int) -> Table:
 
 @lru_cache(maxsize=256)
 def best_tile(dtype: dtype, rows: int, columns: int, exact: bool = False) -> Tile:
-    """The tile with the least effort for a result of this size. exact: a number of tiles have just
-    its height."""
+    """The tile with the least effort for a result of this size. exact: only tiles whose height
+    divides `rows`."""
     fitting = [t for t in tiles(dtype) if not (exact and rows % t.rows)]
     return min(fitting, key=lambda t: effort(t, rows, columns))
 
 
 def effort(tile: Tile, rows: int, columns: int) -> float:
-    """How long one term of all sums takes: multiplications of vectors, or the loads they need, or
-    the wait for the last one.
+    """An estimate of the time that one term of all sums takes, with the multiplication of two
+    numbers as the unit.
 
-    Told in multiplications of numbers."""
+    A tile takes as long as the largest of its multiplications of vectors, its loads, and 8: a sum
+    has to wait that long for its own last addition. A quarter of each load comes on top."""
     wide, left = divmod(columns, tile.columns)
     narrow = ceil(left / (tile.narrow * tile.vector.lanes))
     turn = 0.0
@@ -129,12 +131,11 @@ def effort(tile: Tile, rows: int, columns: int) -> float:
 
 @once
 def tiles(dtype: dtype) -> tuple[Tile, ...]:
-    """The tiles that fill the registers of this CPU, and such as suit a few rows. One is a single
-    row high."""
+    """The tiles that fill the registers of this CPU, some for few rows, one a single row high."""
     from .gemm_code import Tile
 
     _, registers = vector_registers()
-    shapes = (
+    shapes = (  # (rows, vectors, narrow): rows * vectors sums, and a register for each load
         ((8, 3, 1), (6, 4, 1), (4, 6, 2), (2, 8, 4), (1, 8, 4))
         if registers == 32
         else ((6, 2, 1), (4, 3, 2), (2, 5, 2), (1, 6, 3))
@@ -164,8 +165,8 @@ def entry(tile: Tile | DotTile) -> Entry:
 
 
 class Plan(NamedTuple):
-    """How to multiply batches: what to call with which numbers, and how to copy the second matrices
-    first, if they must be."""
+    """How to multiply batches: the entry to call, its arguments, and how to copy the second
+    matrices first, where they have to be copied."""
 
     entry: Entry
     items: int
@@ -173,11 +174,12 @@ class Plan(NamedTuple):
     offsets: Table
     numbers: tuple[Any, ...]  # all arguments but addresses
     copy: Any = None
-    copied: int = 0
+    copied: int = 0  # elements of the copy
 
 
 def bmm(a: Tensor, x: Tensor, out: Tensor) -> bool:
-    """Fill `out`, which is contiguous, with `a @ x`, batch by batch. False if BLAS is to do it."""
+    """Fill `out` (batch, rows, columns), which is contiguous, with `a @ x` of each batch. False if
+    BLAS has to do it."""
     g = a._geometry
     plan = _plan_of_bmm(g, x._geometry, settings.least, settings.threshold is not None)
     if plan is None:
@@ -205,7 +207,7 @@ def _plan_of_bmm(a: Geometry, x: Geometry, least: int, always: bool) -> Plan | N
     large = terms * columns * a.dtype.itemsize > MOST_BYTES or terms > MOST_TERMS
     if not always and (large or (scattered and rows < WORTH_COPYING)):
         return None
-    if scattered:
+    if scattered:  # copied to (batch, terms, columns), contiguous
         copied = batch * terms * columns
         copy = plan_copy(
             x.dtype, x.dtype, (batch, terms, columns), (terms * columns, columns, 1), x.strides
@@ -220,7 +222,7 @@ def _plan_of_bmm(a: Geometry, x: Geometry, least: int, always: bool) -> Plan | N
         rows_apart(terms, x_term),
         a.strides,
     )
-    g = Gemm(
+    g = Gemm(  # the four addresses come first, and are known only when it runs
         0, 0, 0, 0, rows, columns, terms, columns, a_row, a_term, columns,
         x_matrix=x_matrix, out_matrix=rows * columns, a_matrix=a_matrix,
     )  # fmt: skip
@@ -229,12 +231,12 @@ def _plan_of_bmm(a: Geometry, x: Geometry, least: int, always: bool) -> Plan | N
 
 
 def dot(x: Tensor, w_transposed: Tensor, bias: Tensor | None, out: Tensor) -> bool:
-    """Fill `out` with `x @ w_transposed`, plus `bias`, which may be None. False if BLAS is to do
-    it."""
+    """Fill `out` (rows, columns) with x (rows, terms) @ w_transposed (terms, columns), plus `bias`
+    (columns,) or None. False if BLAS has to do it."""
     g, h = x._geometry, w_transposed._geometry
     if not use_compiled(h.numel, DOT_WORTH_IT):
         return False
-    at_any_size = use_compiled(0, 1)  # as a test may ask
+    at_any_size = use_compiled(0, 1)  # tests lower the threshold to 0
     plan = _plan_of_dot(g, h, None if bias is None else bias._geometry, at_any_size)
     if plan is None:
         return False
@@ -257,11 +259,12 @@ def _plan_of_dot(x: Geometry, w: Geometry, bias: Geometry | None, at_any_size: b
         or w.strides[0] != 1
         or (bias is not None and len(bias.sizes) != 1)
     ):
-        return None
+        return None  # terms must be neighbours in memory, in both operands
     is_large = rows * terms * columns >= DOT_LEAST_WORK and terms >= DOT_LEAST_TERMS
     if not at_any_size and not (is_large and rows in DOT_ROWS and x.nbytes <= DOT_MOST_BYTES):
         return None
     used = dot_tile(x.dtype, rows)
+    # the kernel moves its last tile back rather than cross the edge, so one tile must fit
     if rows < DOT_ROWS[0] or columns < used.columns or not available(x.dtype):
         return None
     items, grain = ceil(columns / used.columns), max(1, DOT_GRAIN // (rows * terms * used.columns))
@@ -287,5 +290,6 @@ def dot_tile(dtype: dtype, rows: int) -> DotTile:
     return DotTile(register_for(dtype), min(rows, most), columns)
 
 
+# the bias of a layer that has none: -0.0, since adding 0.0 would turn -0.0 into 0.0
 _NOTHING = {d: Table(np.full(1, -0.0, d.np)) for d in FLOATS}
 """A number that changes nothing when it is added, and where it lies."""

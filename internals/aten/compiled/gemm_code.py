@@ -1,4 +1,4 @@
-"""The inner loops of matrix products, for tiles of any size.
+"""The inner loops of matrix products, written in LLVM's language for tiles of any size.
 
 A compiler does not find this form from loops over numbers. In `write_gemm` a tile of the result,
 `rows` times `vectors` vectors of columns, stays in registers while the loop over the terms runs:
@@ -9,12 +9,13 @@ A compiler does not find this form from loops over numbers. In `write_gemm` a ti
             tile[r] += a[r, k] * v                    the number in all lanes
 
 Each number that is loaded is used many times: 6 rows times 2 vectors take 8 loads for 12
-multiplications of vectors. A row behind the last one stands for the last one, and is computed
-again; columns behind the last full tile are done in `narrow` tiles, whose vectors are read and
-written through masks. What is added to `out` is summed from zero first: chains of additions stay
-short, and so do their rounding errors.
+multiplications of vectors. A tile that reaches below the last row computes the last row again
+instead. Columns after the last full tile are done in `narrow` tiles, whose vectors are read and
+written through masks. Even where the result is added to `out`, the sum starts from zero: chains of
+additions stay short, and so do their rounding errors.
 
-In `write_dot` a tile is of dot products, each a vector of sums, which are added up in the end.
+In `write_dot` a tile consists of dot products, each a vector of partial sums that are added up at
+the end.
 
 How the real one differs: such loops are written in assembler (OpenBLAS), with a generator of
 machine code (oneDNN, MKL's `mkl_jit_create_sgemm`), or with a compiler's intrinsic functions
@@ -32,8 +33,8 @@ from .vector_code import Code
 
 
 class Tile(NamedTuple):
-    """The vectors kept in registers: `rows` times `vectors`; of the columns that are left over,
-    `narrow` vectors."""
+    """The vectors kept in registers: `rows` times `vectors`, or `rows` times `narrow` for the
+    columns that are left over."""
 
     vector: Vector
     rows: int
@@ -42,12 +43,13 @@ class Tile(NamedTuple):
 
     @property
     def columns(self) -> int:
+        """How many columns of the result a full tile has, in numbers."""
         return self.vectors * self.vector.lanes
 
 
 class Gemm(NamedTuple):
-    """out[i, r, c] = factor * (the sum over k of a[i, r, k] * x[i, offsets[k] + c]), or added to
-    it. Distances in numbers."""
+    """The arguments of out[i, r, c] = factor * (the sum over k of a[i, r, k] * x[i, offsets[k] +
+    c]), which is added to `out` instead with `adding`. Strides count elements."""
 
     a: Pointer
     x: Pointer
@@ -57,27 +59,29 @@ class Gemm(NamedTuple):
     columns: int
     terms: int
     block: int  # columns that are computed before the next rows are
-    a_row: int
+    a_row: int  # the strides of rows and terms
     a_term: int
     out_row: int
-    x_matrix: int = 0
+    x_matrix: int = 0  # the strides from one product of a batch to the next
     out_matrix: int = 0
     a_matrix: int = 0
-    turns: int = 1 << 62  # so many matrices a take turns with the matrices x
+    turns: int = 1 << 62  # the number of matrices a: product i uses the one numbered i % turns
     adding: int = 0
     factor: float = 1.0
 
 
 def write_gemm(tile: Tile) -> str:
-    """One item of work is a row of tiles in one block of columns of one product."""
+    """The LLVM text of `gemm` for a tile. One item of work is a row of tiles in one block of
+    columns of one product."""
     code = Code("gemm", Gemm, tile.vector)
     g: Any = code.arguments
     lanes, zero, factor = tile.vector.lanes, code.vector(0.0), code.spread(g.factor)
-    alone = code.is_zero(g.adding)
-    plain = code.b.and_(alone, code.b.fcmp_ordered("==", g.factor, code.constant(1.0)))
+    overwriting = code.is_zero(g.adding)  # the result replaces what is in `out`
+    plain = code.b.and_(overwriting, code.b.fcmp_ordered("==", g.factor, code.constant(1.0)))
     row_tiles, blocks = code.parts(g.rows, tile.rows), code.parts(g.columns, g.block)
 
     def one_item(i: Any, _: object) -> None:
+        # rows of tiles are the innermost: the block of x stays in the cache while they pass by
         rest, row_tile = code.divmod(i, row_tiles)
         matrix, block = code.divmod(rest, blocks)
         first, row, end = (
@@ -86,7 +90,7 @@ def write_gemm(tile: Tile) -> str:
             code.sub(g.rows, 1),
         )
         last = code.min(code.add(first, g.block), g.columns)
-        whole = code.sub(last, code.divmod(code.sub(last, first), tile.columns)[1])
+        full_end = code.sub(last, code.divmod(code.sub(last, first), tile.columns)[1])
         a_at = code.at(g.a, code.mul(code.divmod(matrix, g.turns)[1], g.a_matrix))
         x_at, out_at = (
             code.at(g.x, code.mul(matrix, g.x_matrix)),
@@ -105,14 +109,15 @@ def write_gemm(tile: Tile) -> str:
                 x_tile = code.at(x_at, column)
 
                 def term(k: Any, carried: list[Any]) -> list[Any]:
-                    a_from, *sums = carried
+                    a_offset, *sums = carried
                     x_row = code.at(x_tile, code.load_int(g.offsets, k))
                     x = [code.load(x_row, v * lanes, mask) for v, mask in enumerate(masks)]
                     return [
-                        code.add(a_from, g.a_term),
-                        *code.add_outer((code.at(a, a_from) for a in a_rows), x, sums),
+                        code.add(a_offset, g.a_term),
+                        *code.add_outer((code.at(a, a_offset) for a in a_rows), x, sums),
                     ]
 
+                # carried through the loop: the position in a row of a, then all sums of the tile
                 start = [0, *[zero] * tile.rows * vectors]
                 sums = code.loop(g.terms, start, term, at_least_once=True)[1:]
                 places = [
@@ -128,7 +133,7 @@ def write_gemm(tile: Tile) -> str:
                     ]
 
                 def scale_and_add(sums: list[Any]) -> list[Any]:
-                    return code.unless(alone, [code.b.fmul(v, factor) for v in sums], add)
+                    return code.unless(overwriting, [code.b.fmul(v, factor) for v in sums], add)
 
                 sums = code.unless(plain, sums, scale_and_add)
                 for v, (place, mask) in zip(sums, places):
@@ -136,8 +141,8 @@ def write_gemm(tile: Tile) -> str:
 
             code.range(start, stop, [], one_tile, step=vectors * lanes)
 
-        columns(first, whole, tile.vectors, False)
-        columns(whole, last, tile.narrow, True)
+        columns(first, full_end, tile.vectors, False)
+        columns(full_end, last, tile.narrow, True)  # what is left over, through masks
 
     code.range(code.begin, code.end, [], one_item)
     return code.finish()
@@ -152,8 +157,8 @@ class DotTile(NamedTuple):
 
 
 class Dot(NamedTuple):
-    """out[r, c] = the sum over k of x[r, k] * w[c, k], + bias[c]. There are at least as many rows
-    and columns as in a tile."""
+    """The arguments of out[r, c] = bias[c] + the sum over k of x[r, k] * w[c, k]. There must be at
+    least as many rows and columns as in a tile."""
 
     x: Pointer
     w: Pointer
@@ -169,14 +174,14 @@ class Dot(NamedTuple):
 
 
 def write_dot(tile: DotTile) -> str:
-    """One item of work is a column of tiles. Where the last would reach over the edge it begins
-    earlier.
+    """The LLVM text of `dot` for a tile. One item of work is a column of tiles. The last tiles
+    begin earlier where they would cross the edge.
 
-    What is left over at the end of the rows is read through a mask, as if zeros followed."""
+    The terms after the last full vector are read through a mask, as if zeros followed."""
     code = Code("dot", Dot, tile.vector)
     d: Any = code.arguments
     left = code.divmod(d.terms, tile.vector.lanes)[1]
-    whole, mask, zero = code.sub(d.terms, left), code.mask(left), code.vector(0.0)
+    full_end, mask, zero = code.sub(d.terms, left), code.mask(left), code.vector(0.0)
 
     def one_item(i: Any, _: object) -> None:
         column = code.min(code.mul(i, tile.columns), code.sub(d.columns, tile.columns))
@@ -196,13 +201,16 @@ def write_dot(tile: DotTile) -> str:
             x_rows = [code.at(x_at, code.mul(d.x_row, r)) for r in range(tile.rows)]
 
             def multiply(k: Any, sums: list[Any], mask: Any = None) -> list[Any]:
+                # one vector of terms from each row; every row of x with every row of w
                 x, w = ([code.load(line, k, mask) for line in lines] for lines in (x_rows, w_rows))
                 pairs = [(a, b) for a in x for b in w]
                 return [code.multiply_add(a, b, v) for (a, b), v in zip(pairs, sums)]
 
             sums = [zero] * tile.rows * tile.columns
-            sums = code.range(0, whole, sums, multiply, step=tile.vector.lanes)
-            sums = code.unless(code.is_zero(left), sums, lambda sums: multiply(whole, sums, mask))
+            sums = code.range(0, full_end, sums, multiply, step=tile.vector.lanes)
+            sums = code.unless(
+                code.is_zero(left), sums, lambda sums: multiply(full_end, sums, mask)
+            )
             for n, v in enumerate(sums):
                 r, c = divmod(n, tile.columns)
                 code.store(

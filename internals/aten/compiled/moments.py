@@ -1,9 +1,9 @@
 """Mean and variance of rows and columns (`aten/src/ATen/native/cpu/ReduceOpsKernel.cpp`:
 `std_var_kernel`).
 
-Two passes, the mean and then the squared distances from it, in double precision. They go over a
-chunk at a time, which stays in the cache between them, and the chunks' moments are combined (Chan,
-Golub and LeVeque):
+Two passes, for the mean and then for the squared distances from it, in double precision. They go
+over a chunk at a time, which stays in the cache between them, and the chunks' moments are combined
+(Chan, Golub and LeVeque), with M2 the sum of squared distances from the mean:
 
     M2 of all = the sum of M2 of the chunks + the sum of n_chunk * (mean_chunk - mean)^2
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.core.tensor_impl import Array
 
-THRESHOLD = 1 << 14
-GRAIN = 1 << 17
-CHUNK = 1 << 13
-BLOCK = 128
-TILE = 512
+THRESHOLD = 1 << 14  # from how many elements on this is faster than numpy
+GRAIN = 1 << 17  # how many elements are worth a thread
+CHUNK = 1 << 13  # elements of a chunk of a row
+BLOCK = 128  # rows of a chunk of columns
+TILE = 512  # columns that are done side by side
 
-W = template("W")
-term = template("term")
+W = template("W")  # the dtype of the arithmetic, float64
+term = template("term")  # `row_sum` maps elements by it: here the identity
 
 
 @kernel
@@ -51,6 +51,7 @@ def moments_of_rows(
     chunks: int,
     outer_stride: int,
 ) -> None:
+    """Means and M2 of rows of n elements, both (outer, chunks). One item of work is a chunk."""
     for unit in range(begin, end):
         start, count = chunk_of_row(unit, n, chunk, chunks, outer_stride)
         means[unit] = row_mean(x, start, count, 1)
@@ -72,6 +73,8 @@ def moments_of_columns(
     outer_stride: int,
     stride: int,
 ) -> None:
+    """Means and M2 of columns of x (outer, n, inner), both (outer, chunks, inner). One item of work
+    is a tile of the columns of a chunk."""
     for unit in range(begin, end):
         part, left, right = tile_of_columns(unit, inner, TILE, tiles)
         o = part // chunks
@@ -87,6 +90,7 @@ def moments_of_columns(
                 means[target + j] += W(x[row + j])
         for j in range(left, right):
             means[target + j] /= W(bottom - top)
+        # the second pass, while the chunk is still in the cache
         for i in range(top, bottom):
             row = o * outer_stride + i * stride
             for j in range(left, right):
@@ -95,8 +99,8 @@ def moments_of_columns(
 
 
 def moments(x: Tensor, dims: tuple[int, ...]) -> Any:
-    """(mean, the sum of squared distances from it) over `dims`, as arrays of doubles without them.
-    None if numpy has to do it.
+    """(mean, the sum of squared distances from it) over `dims`, as arrays of float64 without these
+    dimensions. None if numpy has to do it.
     """
     if x.dtype not in (dt.float32, dt.float64):
         return None
@@ -110,6 +114,7 @@ def moments(x: Tensor, dims: tuple[int, ...]) -> Any:
     else:
         bound = moments_of_columns.bind(W=np.float64)
         sizes = n, inner, chunk, chunks, tiles, rows.outer_stride, rows.stride
+    # of each chunk; rows are the case of inner = 1
     mean, m2 = np.empty((rows.outer, chunks, inner)), np.empty((rows.outer, chunks, inner))
     addresses = address(a), address(mean), address(m2)
     units, grain = rows.outer * chunks * tiles, max(1, GRAIN // (chunk * min(TILE, inner)))
@@ -122,8 +127,8 @@ def moments(x: Tensor, dims: tuple[int, ...]) -> Any:
 
 
 def _combined(means: Array, squares: Array, n: int, chunk: int) -> Any:
-    """The moments of all from those of chunks, which lie along dimension 1; the last chunk may be
-    shorter.
+    """The moments of all n elements from those of chunks (outer, chunks, inner), as (outer, inner).
+    The last chunk may be shorter.
     """
     counts = np.full((means.shape[1], 1), float(chunk))
     counts[-1] = n - chunk * (means.shape[1] - 1)

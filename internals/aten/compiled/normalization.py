@@ -4,12 +4,12 @@
 A row's mean and variance come from two passes over it while it is in the cache, and a third writes
 the result.
 
-The gradient of the weights is a sum over all rows. Each thread would have its own; instead there is
-one for every `BLOCK` rows, whoever does them, and those are added up in the end: so the result does
-not depend on the number of threads.
+The gradient of the weights is a sum over all rows. One partial sum for each thread would make the
+result depend on the number of threads; instead there is one for every `BLOCK` rows, whichever
+thread does them, and these are added up at the end.
 
-How the real one differs: one pass for both moments (`RowwiseMoments`); its gradients of the weights
-are one buffer a thread.
+How the real one differs: one pass computes both moments (`RowwiseMoments`), and the gradients of
+the weights are summed in one buffer for each thread.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from .rows import WORD, address
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
-THRESHOLD = 1 << 14
-GRAIN = 1 << 16
-BLOCK = 64  # rows that share a sum of the weights' gradients
-SUM_CHUNK = 1024  # elements of a row that are added up at once
+THRESHOLD = 1 << 14  # from how many elements on this is faster than numpy
+GRAIN = 1 << 16  # how many elements are worth a thread
+BLOCK = 64  # rows that share a partial sum of the weights' gradients
+SUM_CHUNK = 1024  # elements of a row that may be added up in any order
 
-T = template("T")
-W = template("W")
-term = template("term")
+T = template("T")  # the dtype
+W = template("W")  # the dtype of sums, float64
+term = template("term")  # `row_sum` maps elements by it: here the identity
 has_weight = template("has_weight")
 has_bias = template("has_bias")
 
@@ -61,7 +61,7 @@ def row_layer_norm(
     center: float,
     scale: float,
 ) -> Any:
-    """(x - center) * scale * weight + bias; the parameters are n elements, side by side."""
+    """out = (x - center) * scale * weight + bias; weight and bias are n contiguous elements."""
     for i in range(n):
         y = (x[start + i * stride] - center) * scale
         if has_weight:
@@ -84,6 +84,7 @@ def layer_norm_of_rows(
     n: int,
     eps: float,
 ) -> None:
+    """Layer norm of x (rows, n), with the mean and 1 / standard deviation of each row."""
     for row in range(begin, end):
         mean, variance = row_moments(x, row * n, n, 1)
         means[row], rstds[row] = T(mean), T(W(1) / math.sqrt(variance + eps))
@@ -105,6 +106,8 @@ def group_norm_of_rows(
     groups: int,
     eps: float,
 ) -> None:
+    """Group norm of x (samples * groups, channels, size): a row is a group of one sample, and each
+    of its channels has a weight and a bias."""
     for row in range(begin, end):
         n = channels * size
         mean, variance = row_moments(x, row * n, n, 1)
@@ -112,7 +115,7 @@ def group_norm_of_rows(
         for c in range(channels):
             channel = row % groups * channels + c
             scale = rstds[row] * weight[channel] if has_weight else rstds[row]
-            shift = bias[channel] if has_bias else T(0)
+            shift = bias[channel] if has_bias else T(0)  # constant along the channel
             start = row * n + c * size
             for i in range(start, start + size):
                 out[i] = (x[i] - means[row]) * scale + shift
@@ -133,12 +136,14 @@ def layer_norm_backward_of_rows(
     rows: int,
     n: int,
 ) -> None:
+    """The gradients dx (rows, n), and partial sums of those of weight and bias, (blocks, n). One
+    item of work is a block of rows."""
     for block in range(begin, end):
-        here = block * n
+        sums_at = block * n
         if has_weight:
             for i in range(n):
-                dweights[here + i] = T(0)
-                dbiases[here + i] = T(0)
+                dweights[sums_at + i] = T(0)
+                dbiases[sums_at + i] = T(0)
         for row in range(block * BLOCK, min(block * BLOCK + BLOCK, rows)):
             start, mean, rstd = row * n, means[row], rstds[row]
             level, along = W(0), W(0)
@@ -146,21 +151,22 @@ def layer_norm_backward_of_rows(
                 a, b = gradient_sums(g, x, weight, start, first, min(first + SUM_CHUNK, n), mean)
                 level += a
                 along += b
+            # the mean and the variance depend on x: h loses its mean, and its part along x - mean
             level, along = T(level / W(n)), T(along * W(rstd * rstd) / W(n))
             for i in range(n):
                 distance = x[start + i] - mean
                 h = g[start + i] * weight[i] if has_weight else g[start + i]
                 dx[start + i] = rstd * ((h - level) - distance * along)
                 if has_weight:
-                    dweights[here + i] += g[start + i] * (distance * rstd)
-                    dbiases[here + i] += g[start + i]
+                    dweights[sums_at + i] += g[start + i] * (distance * rstd)
+                    dbiases[sums_at + i] += g[start + i]
 
 
 @inline(fastmath=("reassoc", "nsz", "contract"))
 def gradient_sums(
     g: Elements, x: Elements, weight: Elements, start: int, first: int, last: int, mean: float
 ) -> Any:
-    """Of h = g * weight: the sum, and the sum of h * (x - mean)."""
+    """(the sum of h, the sum of h * (x - mean)) for h = g * weight, as W."""
     level, along = W(0), W(0)
     for i in range(first, last):
         h = g[start + i] * weight[i] if has_weight else g[start + i]
@@ -178,8 +184,8 @@ def layer_norm(
     mean: Tensor,
     rstd: Tensor,
 ) -> bool:
-    """Fill the last three with the normalized rows of `x`, their means and reciprocal standard
-    deviations.
+    """Fill `out` with the normalized rows of `x`, `mean` with their means and `rstd` with their
+    reciprocal standard deviations.
 
     All are contiguous and of one dtype, `mean` has an element for each row. False if numpy has to
     do it.
@@ -187,6 +193,7 @@ def layer_norm(
     rows = mean.numel()
     n, word = x.numel() // rows, WORD[x.dtype.np.char]
     bound = layer_norm_of_rows.bind(**_bindings(x, weight, bias))
+    # in place of a weight or bias that is missing stands x, which the kernel does not read as such
     addresses = [backed_ptr(x if t is None else t) for t in (x, weight, bias, out, mean, rstd)]
     return run(bound, " ".join([word] * 6), rows, max(1, GRAIN // n), *addresses, n, eps)
 
@@ -201,8 +208,8 @@ def group_norm(
     mean: Tensor,
     rstd: Tensor,
 ) -> bool:
-    """The same for the channels of `x` in `groups` groups; `mean` has an element for each group of
-    each sample.
+    """`layer_norm` for `x` (N, C, ...) whose channels are in `groups` groups; `mean` has an element
+    for each group of each sample, and weight and bias one for each channel.
     """
     rows, channels = mean.numel(), x.shape[1] // groups
     n, word = x.numel() // rows, WORD[x.dtype.np.char]
@@ -215,11 +222,10 @@ def group_norm(
 def layer_norm_backward(
     g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, dx: Tensor
 ) -> Any:
-    """Fill `dx`; returns the gradients of weight and bias as arrays of doubles, of n elements each.
-    None if numpy has to do it.
+    """Fill `dx`; returns the gradients of weight and bias as one float64 array (2, n). None if
+    numpy has to do it.
 
-    Without a weight, there are no such gradients: they are arrays of nothing. All tensors are
-    contiguous and of one dtype.
+    Without a weight it is an empty array, (2, 0). All tensors are contiguous and of one dtype.
     """
     rows = mean.numel()
     n, word = x.numel() // rows, WORD[x.dtype.np.char]
@@ -230,11 +236,12 @@ def layer_norm_backward(
     parts = np.empty((2, blocks, n if weight is not None else 0), x.dtype.np)
     addresses = [backed_ptr(t) for t in (g, x, mean, rstd, x if weight is None else weight, dx)]
     grain = max(1, GRAIN // (BLOCK * n))
-    addresses += [address(parts), address(parts) + parts[0].nbytes]
+    addresses += [address(parts), address(parts) + parts[0].nbytes]  # of weights, of biases
     done = run(bound, words, blocks, grain, *addresses, rows, n)
     return parts.sum(1, np.float64) if done else None
 
 
 def _bindings(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> dict[str, Any]:
+    """The kernels' template parameters, for `bind`."""
     given = {"has_weight": weight is not None, "has_bias": bias is not None}
     return {"T": x.dtype.np.type, "W": np.float64, "term": identity, **given}

@@ -1,4 +1,4 @@
-"""The size and number of this CPU's vector registers, which decide how large a tile of sums can be.
+"""The size and number of this CPU's vector registers, which limit how large a tile of sums can be.
 
 How the real one differs: `at::vec` has one type for each set of instructions
 (`aten/src/ATen/cpu/vec`); oneDNN asks CPUID.
@@ -17,7 +17,8 @@ LANES = 16  # numbers in a vector of packed convolutions, and channels in a bloc
 
 
 class Vector(NamedTuple):
-    """`lanes` numbers of a type, "f4" or "f8". What is longer than a register LLVM splits."""
+    """A vector of `lanes` numbers of a type, "f4" or "f8". LLVM splits one that is longer than a
+    register."""
 
     number: str
     lanes: int
@@ -34,10 +35,11 @@ def register_for(dtype: dtype) -> Vector:
 
 @cache
 def vector_registers() -> tuple[int, int]:
-    """How many bits a vector register of this CPU has, and how many registers there are."""
+    """(bits of a vector register of this CPU, number of registers)."""
     features = host()
     if "+avx512f" in features:
         return 512, 32
     if "+avx," in features or "+avx2" in features:
         return 256, 16
+    # NEON has 32 registers, SSE has 16
     return 128, 32 if features.startswith(("aarch64", "arm64")) else 16

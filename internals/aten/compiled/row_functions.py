@@ -1,22 +1,22 @@
 """The work of a kernel on one row: `row_sum`, `row_largest`, ... of n elements from `start` on,
 `stride` apart.
 
-They are inline, so a kernel that calls one with stride 1 gets a loop that LLVM makes vector
-instructions of. Two things decide whether it can:
+They are inlined, so a kernel that calls one with stride 1 gets a loop that LLVM can turn into
+vector instructions. Two kinds of loop need help for that:
 
-A sum is a chain of additions, and only who allows another order (`SUM_MAY_BE_REORDERED`) gets many
-chains at a time. The numbers are added up in double precision, so that for float32 the order can
-hardly be seen in the result; doubles are added up in blocks.
+A sum is a chain of additions, each waiting for the one before. A function that allows another order
+(`SUM_MAY_BE_REORDERED`) gets many chains at a time. The numbers are added up in double precision,
+so that for float32 the order hardly changes the result; float64 numbers are added up in blocks.
 
-A search for the largest float, in which NaN wins, is none that LLVM makes vector instructions of.
-But the bits of a float, read as an integer, order as the float does, if below zero all but the sign
-are turned over: `key`. NaN, of either sign, lies outside the keys of the infinities. So the largest
-and the smallest key are found, as integers, and tell everything.
+LLVM makes no vector instructions of a search for the largest float in which NaN wins. But the bits
+of a float, read as an integer, order as the float does, if all bits but the sign are flipped in
+negative ones: `key`. The keys of NaNs, of either sign, lie beyond those of the infinities. So the
+largest and the smallest key, as integers, tell the result and whether there was a NaN.
 
-Of columns, `columns_softmax`, ... do a tile of them, `left` to `right`. What belongs to a column
-(its largest element, its sum) lies in an array of one number for each, from `here` on. Element j of
-row i is x[top + i * stride + j]: each loop over j runs over neighbours in memory, so it becomes
-vector instructions without further ado.
+For columns, `columns_softmax`, ... do a tile of them, `left` to `right`. The numbers that belong to
+columns (largest elements, sums) lie in arrays with one number for each, from `here` on. Element j
+of row i is x[top + i * stride + j]: each loop over j runs over neighbours in memory, so LLVM makes
+vector instructions of it without help.
 
 How the real one differs: the same loops stand in `vec_reduce_all` and `RowwiseMoments`
 (`aten/src/ATen/native/cpu`), with vectors spelled out; `cascade_sum` adds float32 in single
@@ -38,11 +38,11 @@ from internals.machine_code.vector_math import exp
 
 # the dtype of the elements, and of the arithmetic where it is not in double precision
 T = template("T")
-W = template("W")  # what is added up in: float64 for floats, int64 for integers
-key = template("key")
-from_key = template("from_key")
-term = template("term")
-BLOCK = 1024
+W = template("W")  # the dtype of sums: float64 for floats, int64 for integers
+key = template("key")  # the integer that orders as an element does
+from_key = template("from_key")  # back from the integer
+term = template("term")  # maps each element before it is added
+BLOCK = 1024  # elements that are added up in any order, as W
 # elements that are added up in any order, as T, before their sum is added to others in double
 # precision
 SUM_CHUNK = 512
@@ -50,7 +50,7 @@ SUM_CHUNK = 512
 
 @inline
 def chunk_of_row(unit: int, n: int, chunk: int, chunks: int, outer_stride: int) -> Any:
-    """(where it starts, how many elements it has) of a chunk; each row has as many chunks."""
+    """(first element, number of elements) of chunk `unit`; each row of n has `chunks` chunks."""
     row = unit // chunks
     first = (unit - row * chunks) * chunk
     return row * outer_stride + first, min(chunk, n - first)
@@ -58,7 +58,8 @@ def chunk_of_row(unit: int, n: int, chunk: int, chunks: int, outer_stride: int) 
 
 @inline
 def tile_of_columns(unit: int, inner: int, tile: int, tiles: int) -> Any:
-    """(which of the blocks of columns, left, right) of a tile; each block has as many tiles."""
+    """(the block, first column, end column) of tile `unit`; each block of `inner` columns has
+    `tiles` tiles."""
     block = unit // tiles
     left = (unit - block * tiles) * tile
     return block, left, min(left + tile, inner)
@@ -66,16 +67,19 @@ def tile_of_columns(unit: int, inner: int, tile: int, tiles: int) -> Any:
 
 @inline
 def identity(v: float) -> Any:
+    """A `term` for sums, and the `key` of integers."""
     return v
 
 
 @inline
 def square(v: float) -> Any:
+    """The `term` of norms of order 2."""
     return v * v
 
 
 @inline
 def magnitude(v: float) -> Any:
+    """The `term` of norms of order 1."""
     return abs(v)
 
 
@@ -90,6 +94,7 @@ def row_sum(x: Elements, start: int, n: int, stride: int) -> Any:
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
 def block_sum(x: Elements, start: int, n: int, stride: int) -> Any:
+    """`row_sum` of a block, in any order."""
     total = W(0)
     for i in range(n):
         total += term(W(x[start + i * stride]))
@@ -116,6 +121,7 @@ def row_product(x: Elements, start: int, n: int, stride: int) -> Any:
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
 def block_product(x: Elements, start: int, n: int, stride: int) -> Any:
+    """`row_product` of a block, in any order."""
     total = W(1)
     for i in range(n):
         total *= W(x[start + i * stride])
@@ -124,19 +130,23 @@ def block_product(x: Elements, start: int, n: int, stride: int) -> Any:
 
 @inline
 def float32_key(v: float) -> Any:
+    """The integer that orders as a float32 does."""
     b = float32(v).view(int32)
+    # b >> 31 is -1, all ones, for a negative number, else 0: flips all bits but the sign, or none
     return int32(b ^ int32(int32(b >> int32(31)) & int32(0x7FFFFFFF)))
 
 
 @inline
 def float64_key(v: float) -> Any:
+    """The integer that orders as a float64 does."""
     b = float64(v).view(int64)
     return b ^ ((b >> 63) & 0x7FFFFFFFFFFFFFFF)
 
 
 @inline
 def float32_from_key(largest: int, smallest: int, wanted: int) -> Any:
-    """The float of the key `wanted`, or NaN if one of the two extreme keys is a NaN's."""
+    """The float of the key `wanted`, or NaN if one of the two extreme keys is a NaN's: 0x7F800000
+    is the key of inf, -0x7F800001 that of -inf."""
     k = int32(wanted)
     v = int32(k ^ int32(int32(k >> int32(31)) & int32(0x7FFFFFFF))).view(float32)
     return float32(math.nan) if largest > 0x7F800000 or smallest < -0x7F800001 else v
@@ -144,6 +154,7 @@ def float32_from_key(largest: int, smallest: int, wanted: int) -> Any:
 
 @inline
 def float64_from_key(largest: int, smallest: int, wanted: int) -> Any:
+    """`float32_from_key` for float64."""
     v = int64(wanted ^ ((wanted >> 63) & 0x7FFFFFFFFFFFFFFF)).view(float64)
     return (
         float64(math.nan) if largest > 0x7FF0000000000000 or smallest < -0x7FF0000000000001 else v
@@ -152,6 +163,7 @@ def float64_from_key(largest: int, smallest: int, wanted: int) -> Any:
 
 @inline
 def integer_from_key(largest: int, smallest: int, wanted: int) -> Any:
+    """The integer itself: it is its own key, and there is no NaN."""
     return T(wanted)
 
 
@@ -171,6 +183,7 @@ def row_smallest(x: Elements, start: int, n: int, stride: int) -> Any:
 
 @inline
 def row_extreme_keys(x: Elements, start: int, n: int, stride: int) -> Any:
+    """(the largest key, the smallest key) of at least one element."""
     largest = key(x[start])
     smallest = largest
     for i in range(n):
@@ -188,7 +201,7 @@ def row_mean(x: Elements, start: int, n: int, stride: int) -> Any:
 
 @inline
 def row_squared_distances(x: Elements, start: int, n: int, stride: int, center: float) -> Any:
-    """The sum of (x - center)^2; divided by n, with the mean as center, the variance."""
+    """The sum of (x - center)^2, as a W. Around the mean, and divided by n, it is the variance."""
     total = W(0)
     for first in range(0, n, BLOCK):
         total += block_squared_distances(
@@ -199,6 +212,7 @@ def row_squared_distances(x: Elements, start: int, n: int, stride: int, center: 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
 def block_squared_distances(x: Elements, start: int, n: int, stride: int, center: float) -> Any:
+    """`row_squared_distances` of a block, in any order."""
     total = W(0)
     for i in range(n):
         distance = W(x[start + i * stride]) - center
@@ -217,6 +231,7 @@ def row_exp_sum(x: Elements, start: int, n: int, stride: int, shift: float) -> A
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
 def block_exp_sum(x: Elements, start: int, n: int, stride: int, shift: float) -> Any:
+    """`row_exp_sum` of a block, in any order, as a T."""
     total = T(0)
     for i in range(n):
         total += exp(x[start + i * stride] - shift)
@@ -225,7 +240,7 @@ def block_exp_sum(x: Elements, start: int, n: int, stride: int, shift: float) ->
 
 @inline
 def row_exp(x: Elements, out: Elements, start: int, n: int, stride: int, shift: float) -> Any:
-    """Write exp(x - shift) to `out`; their sum, as a W."""
+    """Write exp(x - shift) to `out`. Returns their sum, as a W."""
     total = W(0)
     for first in range(0, n, BLOCK):
         total += W(block_exp(x, out, start + first * stride, min(BLOCK, n - first), stride, shift))
@@ -234,6 +249,7 @@ def row_exp(x: Elements, out: Elements, start: int, n: int, stride: int, shift: 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
 def block_exp(x: Elements, out: Elements, start: int, n: int, stride: int, shift: float) -> Any:
+    """`row_exp` of a block; the sum is a T."""
     total = T(0)
     for i in range(n):
         e = exp(x[start + i * stride] - shift)
@@ -244,7 +260,8 @@ def block_exp(x: Elements, out: Elements, start: int, n: int, stride: int, shift
 
 @inline
 def row_softmax(x: Elements, out: Elements, start: int, n: int, stride: int) -> Any:
-    """exp(x) divided by its sum. The largest element is subtracted first, so nothing overflows."""
+    """out = exp(x) divided by its sum. The largest element is subtracted first: it changes nothing
+    in the quotient, and exp cannot overflow."""
     total = row_exp(x, out, start, n, stride, row_largest(x, start, n, stride))
     factor = T(W(1) / total)
     for i in range(n):
@@ -253,7 +270,7 @@ def row_softmax(x: Elements, out: Elements, start: int, n: int, stride: int) -> 
 
 @inline
 def row_log_softmax(x: Elements, out: Elements, start: int, n: int, stride: int) -> Any:
-    """The logarithm of softmax: x - largest - log of the sum of exp(x - largest)."""
+    """out = the logarithm of softmax: x - largest - log of the sum of exp(x - largest)."""
     largest = row_largest(x, start, n, stride)
     log_total = T(math.log(row_exp_sum(x, start, n, stride, largest)))
     for i in range(n):
@@ -271,6 +288,7 @@ def row_product_sum(x: Elements, y: Elements, start: int, n: int, stride: int) -
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
 def block_product_sum(x: Elements, y: Elements, start: int, n: int, stride: int) -> Any:
+    """`row_product_sum` of a block, in any order."""
     total = W(0)
     for i in range(n):
         total += W(x[start + i * stride]) * W(y[start + i * stride])
@@ -281,7 +299,7 @@ def block_product_sum(x: Elements, y: Elements, start: int, n: int, stride: int)
 def row_softmax_backward(
     g: Elements, y: Elements, out: Elements, start: int, n: int, stride: int
 ) -> Any:
-    """y * (g - the sum of g * y)."""
+    """out = y * (g - the sum of g * y), the gradient of x for y = softmax(x)."""
     total = T(row_product_sum(g, y, start, n, stride))
     for i in range(n):
         out[start + i * stride] = y[start + i * stride] * (g[start + i * stride] - total)
@@ -291,7 +309,7 @@ def row_softmax_backward(
 def row_log_softmax_backward(
     g: Elements, y: Elements, out: Elements, start: int, n: int, stride: int
 ) -> Any:
-    """g - exp(y) * (the sum of g)."""
+    """out = g - exp(y) * (the sum of g), the gradient of x for y = log_softmax(x)."""
     total = T(row_sum(g, start, n, stride))
     for i in range(n):
         out[start + i * stride] = g[start + i * stride] - exp(y[start + i * stride]) * total
@@ -302,14 +320,13 @@ def row_log_softmax_backward(
 
 @inline
 def larger(a: float, b: float) -> Any:
-    """Whether a comes before b in search of a maximum: NaN before all, but not before another
-    NaN.
-    """
+    """Whether a replaces b in the search for a maximum; a NaN does, unless b is one too."""
     return (a > b) | ((a != a) & (b == b))
 
 
 @inline
 def smaller(a: float, b: float) -> Any:
+    """`larger` for a minimum."""
     return (a < b) | ((a != a) & (b == b))
 
 
@@ -317,6 +334,7 @@ def smaller(a: float, b: float) -> Any:
 def columns_largest(
     x: Elements, largest: Elements, here: int, top: int, n: int, stride: int, left: int, right: int
 ) -> Any:
+    """The largest elements of columns; NaN where there is one."""
     for j in range(left, right):
         largest[here + j] = x[top + j]
     for i in range(1, n):
@@ -361,7 +379,9 @@ def columns_softmax(
     left: int,
     right: int,
 ) -> Any:
+    """`row_softmax` of columns, whose largest elements and sums are written on the way."""
     columns_largest(x, largest, here, top, n, stride, left, right)
+    # exponentials and their sums, then the quotients
     for j in range(left, right):
         totals[here + j] = W(0)
     for i in range(n):
@@ -391,9 +411,10 @@ def columns_log_softmax(
     left: int,
     right: int,
 ) -> Any:
+    """`row_log_softmax` of columns."""
     columns_largest(x, largest, here, top, n, stride, left, right)
     columns_exp_sum(x, largest, totals, here, top, n, stride, left, right)
-    for j in range(left, right):
+    for j in range(left, right):  # one logarithm a column
         totals[here + j] = math.log(totals[here + j])
     for i in range(n):
         row = top + i * stride
@@ -414,6 +435,7 @@ def columns_softmax_backward(
     left: int,
     right: int,
 ) -> Any:
+    """`row_softmax_backward` of columns."""
     for j in range(left, right):
         totals[here + j] = W(0)
     for i in range(n):
@@ -439,6 +461,7 @@ def columns_log_softmax_backward(
     left: int,
     right: int,
 ) -> Any:
+    """`row_log_softmax_backward` of columns."""
     for j in range(left, right):
         totals[here + j] = W(0)
     for i in range(n):
@@ -458,5 +481,5 @@ KEYS: dict[Any, dict[str, Any]] = {
 
 
 def keys_for(T: type) -> dict[str, Any]:
-    """How elements of a numpy type are compared, for `bind`."""
+    """The `key` and `from_key` of a numpy type, for `bind`."""
     return KEYS.get(T, {"key": identity, "from_key": integer_from_key})

@@ -1,17 +1,16 @@
-"""A tensor as rows: (outer, n, inner), of which n is reduced, and from which address on each of
-them lies.
+"""A tensor as rows: (outer, n, inner), of which n is reduced, and where these lie in memory.
 
-Whatever dimensions are summed over, in most layouts they are neighbours in memory, and so are the
-ones that stay. Merged, three are left: `inner` elements side by side that belong to different
-results, `n` that belong to the same, and `outer` repetitions of it.
+In most layouts the dimensions that are reduced are neighbours in memory, and so are those that
+stay. Merged, three are left: `inner` elements side by side that belong to different results, `n`
+that belong to the same, and `outer` repetitions of this.
 
     (2048, 1024).sum(1)   outer 2048, n 1024, inner 1   rows: one result after the other
     (2048, 1024).sum(0)   outer 1, n 2048, inner 1024   columns: neighbours to neighbouring results
     (8, 64, 32).sum()     outer 1, n 16384, inner 1
 
 Dimensions are taken in the order of memory, not of their indices, so a transposed matrix needs no
-copy. What does not fit (elements with gaps between them, or reduced and kept dimensions in turns)
-is copied first.
+copy. A tensor that does not fit (elements with gaps between them, or reduced and kept dimensions in
+turns) is copied first.
 
 How the real one differs: `TensorIterator` sorts and merges dimensions in the same way; its loops
 take any strides.
@@ -43,15 +42,15 @@ WORD = {
     "B": "*u1",
     "?": "*u1",
 }
-TILE = 2048
+TILE = 2048  # columns of a tile, whose sums stay in the first-level cache
 
 
 class Rows(NamedTuple):
-    """Where the elements lie, in elements from the first: `outer * outer_stride + i * stride +
-    inner`.
+    """A tensor as rows: element (o, i, j) lies `o * outer_stride + i * stride + j` elements after
+    the first.
 
-    `kept` are the sizes of the dimensions that stay, as they follow each other in memory, and
-    `order` says for each of the tensor's kept dimensions which of those it is.
+    `kept` are the sizes of the dimensions that stay, in the order of memory, and `order` has, for
+    each of the tensor's kept dimensions, its position in `kept`.
     """
 
     outer: int
@@ -61,10 +60,10 @@ class Rows(NamedTuple):
     stride: int
     kept: tuple[int, ...]
     order: tuple[int, ...]
-    straight: bool  # whether they follow each other in memory as the tensor has them
+    straight: bool  # whether the kept dimensions have the same order in memory as in the tensor
 
     def result(self, memory: Array) -> Any:
-        """A row of results as an array with the dimensions that the tensor keeps."""
+        """The results (outer, inner) as an array with the dimensions that the tensor keeps."""
         return memory.reshape(self.kept).transpose(self.order)
 
 
@@ -77,8 +76,9 @@ def rows_of(g: Geometry, dims: tuple[int, ...]) -> Rows | None:
     merged: list[list[Any]] = []  # [reduced, size, stride], the innermost last
     for d in memory:
         size, stride, reduced = g.sizes[d], g.strides[d], d in dims
-        if stride <= 0:
+        if stride <= 0:  # broadcast
             return None
+        # both reduced or both kept, and no gap between them: one dimension
         if merged and merged[-1][0] == reduced and merged[-1][2] == size * stride:
             merged[-1][1:] = merged[-1][1] * size, stride
         else:
@@ -89,12 +89,13 @@ def rows_of(g: Geometry, dims: tuple[int, ...]) -> Rows | None:
     kept_order = [d for d in (*ones, *memory) if d not in dims]
     kept = tuple(g.sizes[d] for d in kept_order)
     order = tuple(kept_order.index(d) for d in range(len(g.sizes)) if d not in dims)
-    kinds = tuple(reduced for reduced, _, _ in merged)
-    if kinds not in {(), (False,), (True,), (False, True), (True, False), (False, True, False)}:
+    # whether each merged dimension is reduced: (outer, n, inner), of which any may be missing
+    pattern = tuple(reduced for reduced, _, _ in merged)
+    if pattern not in {(), (False,), (True,), (False, True), (True, False), (False, True, False)}:
         return None
-    outer, outer_stride = merged[0][1:] if kinds and not kinds[0] else (1, 0)
-    n, stride = merged[kinds.index(True)][1:] if True in kinds else (1, 1)
-    inner = merged[-1][1] if kinds[-2:] == (True, False) else 1
+    outer, outer_stride = merged[0][1:] if pattern and not pattern[0] else (1, 0)
+    n, stride = merged[pattern.index(True)][1:] if True in pattern else (1, 1)
+    inner = merged[-1][1] if pattern[-2:] == (True, False) else 1
     in_memory = [d for d in memory if d not in dims]
     straight = in_memory == sorted(in_memory)
     return Rows(outer, n, inner, outer_stride, stride, kept, order, straight)
@@ -126,10 +127,10 @@ def lines_of(sizes: tuple[int, ...], dim: int) -> tuple[int, int, int]:
 
 
 def tiles_of(outer: int, inner: int) -> tuple[int, int]:
-    """How many columns a thread takes at once, and how many times: all of them, to read memory from
-    end to end, if cache and number of threads allow.
+    """(columns of a tile, number of tiles) for each of `outer` blocks. One tile, which reads memory
+    from end to end, if the cache can hold it and enough threads have work.
 
-    The columns know nothing of each other, so their results do not depend on this.
+    Columns are independent of each other, so the results do not depend on the tiles.
     """
     parts = -(-get_num_threads() // outer)
     tile = min(TILE, max(-(-inner // parts), 64))
@@ -137,6 +138,6 @@ def tiles_of(outer: int, inner: int) -> tuple[int, int]:
 
 
 def address(a: Array) -> int:
-    """Where the first element of an array is. (`a.ctypes.data` builds three objects to say it.)"""
+    """The address of an array's first element. (`a.ctypes.data` builds three objects for it.)"""
     found: int = a.__array_interface__["data"][0]
     return found

@@ -1,10 +1,10 @@
 """Running sums and products (`aten/src/ATen/native/cpu/ReduceOpsKernel.cpp`: `cumsum_cpu_kernel`).
 
-Every partial result waits for the one before, so a single row goes no quicker than one addition
-after the other; four rows at a time keep the adder busy. Of columns, a tile's running sums stay in
-the cache while the rows pass by.
+Every partial result waits for the one before, so a single row is as slow as its chain of additions;
+four rows at a time keep the adder busy. For columns, a tile's running sums stay in the cache while
+the rows pass by.
 
-How the real one differs: it takes one row after the other.
+How the real one differs: each thread of its loop does one row after the other.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ from .rows import WORD, address, lines_of, tiles_of
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
-THRESHOLD = 1 << 14
-GRAIN = 1 << 16
+THRESHOLD = 1 << 14  # from how many elements on this is faster than numpy
+GRAIN = 1 << 16  # how many elements are worth a thread
 
 O = template("O")  # noqa: E741 - the dtype of the result
-W = template("W")
-combine = template("combine")
+W = template("W")  # the dtype of the running sums: float64 or int64
+combine = template("combine")  # plus or times
 
 
 @kernel
 def scans_of_rows(begin: int, end: int, x: Elements, out: Elements, n: int, start: int) -> None:
+    """Running sums along x (rows, n), from `start` on: 0, or 1 for products."""
     fours = begin + (end - begin) // 4 * 4
+    # four independent chains: rows i, i + 1, i + 2, i + 3
     for row in range(begin, fours, 4):
         i = row * n
         a = b = c = d = W(start)
@@ -62,6 +64,8 @@ def scans_of_columns(
     tiles: int,
     start: int,
 ) -> None:
+    """Running sums along the columns of x (outer, n, inner); `running` is (outer, inner). One item
+    of work is a tile of columns."""
     for unit in range(begin, end):
         o, left, right = tile_of_columns(unit, inner, tile, tiles)
         here = o * inner
@@ -76,11 +80,13 @@ def scans_of_columns(
 
 @inline
 def plus(a: float, b: float) -> Any:
+    """The step of a running sum."""
     return a + b
 
 
 @inline
 def times(a: float, b: float) -> Any:
+    """The step of a running product."""
     return a * b
 
 
@@ -98,6 +104,7 @@ def scan(x: Tensor, out: Tensor, dim: int, product: bool) -> bool:
     if inner == 1:
         bound, grain = scans_of_rows.bind(**bindings), max(4, GRAIN // n)
         return run(bound, f"{words}", outer, grain, backed_ptr(x), backed_ptr(out), n, start)
+    # columns, (outer, n, inner)
     running, (tile, tiles) = np.empty((outer, inner), wide), tiles_of(outer, inner)
     addresses = backed_ptr(x), backed_ptr(out), address(running)
     return run(

@@ -1,13 +1,13 @@
-"""Memory of kernels that is no tensor: scratch memory, gone when the operator returns, and tables,
-which are kept.
+"""Memory that kernels use beside tensors: scratch memory, freed when the operator returns, and
+tables of constants, which are kept.
 
-What is computed on the way, such as images with a border, comes from an allocator of its own, so
-that who watches `internals.cpu` sees tensors only; and as that one caches, the next operator writes
-to memory that is already there. The system takes longer to hand out a few megabytes than a kernel
-to fill them.
+Intermediate values, such as images with a border, have an allocator of their own, so that the
+counters of `internals.cpu` show tensors only. It caches: the next operator writes to memory that
+the process already has. The system takes longer to hand out a few megabytes than a kernel takes to
+fill them.
 
 How the real one differs: oneDNN keeps such memory in a scratchpad for each thread, or lets the
-caller bring it.
+caller provide it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _arena = CachingAllocator()
 
 class Scratch:
     """Uninitialised memory for `numel` elements, for as long as this object lives. `address` is
-    that of the first; 0 when there are none.
+    that of the first; 0 if there are none.
     """
 
     __slots__ = ("_data", "address")
@@ -35,13 +35,13 @@ class Scratch:
         self.address: int = self._data.pointer
 
     def __del__(self) -> None:
-        if hasattr(self, "_data"):  # not where there was no memory
+        if hasattr(self, "_data"):  # it is missing if `allocate` raised an error
             self._data.clear()
 
 
 class Table:
-    """An array of constants and its address, for which numpy would take longer to tell than a small
-    kernel runs.
+    """An array of constants with its address and size. To ask numpy for the address in each call
+    would take longer than a small kernel runs.
     """
 
     __slots__ = ("array", "address", "size")

@@ -2,8 +2,8 @@
 (`aten/src/ATen/native/cpu/SoftMaxKernel.cpp`).
 
 A row is read three times: for its largest element, for the exponentials and their sum, and for the
-result. It is in the cache all the while, so memory is read and written once. Columns are read three
-times from memory, but from end to end.
+result. It stays in the cache meanwhile, so memory is read and written once. Columns are read from
+memory three times, but from end to end.
 
 How the real one differs: vectors of bfloat16 and half as well; otherwise the same three passes.
 """
@@ -37,19 +37,20 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
     from internals.core.tensor_impl import Array
 
-THRESHOLD = 1 << 14
+THRESHOLD = 1 << 14  # from how many elements on this is faster than numpy
 SHORT = 16  # rows shorter than this are not worth a loop each: numpy turns them into columns
-GRAIN = 1 << 15
-CHUNK = 1 << 12  # how much of a row logsumexp takes at once
+GRAIN = 1 << 15  # how many elements are worth a thread
+CHUNK = 1 << 12  # elements of a row that logsumexp takes at once
 
-T = template("T")
-W = template("W")
-row_result = template("row_result")
+T = template("T")  # the dtype
+W = template("W")  # the dtype of sums, float64
+row_result = template("row_result")  # the function of a row, see `FORWARD` and `BACKWARD`
 columns_result = template("columns_result")
 
 
 @kernel
 def results_of_rows(begin: int, end: int, x: Elements, out: Elements, n: int) -> None:
+    """softmax or log_softmax of the rows of x (rows, n)."""
     for row in range(begin, end):
         row_result(x, out, row * n, n, 1)
 
@@ -67,6 +68,8 @@ def results_of_columns(
     tile: int,
     tiles: int,
 ) -> None:
+    """softmax or log_softmax of the columns of x (outer, n, inner); `largest` and `totals` are
+    (outer, inner). One item of work is a tile of columns."""
     for unit in range(begin, end):
         o, left, right = tile_of_columns(unit, inner, tile, tiles)
         columns_result(x, out, largest, totals, o * inner, o * n * inner, n, inner, left, right)
@@ -76,6 +79,7 @@ def results_of_columns(
 def gradients_of_rows(
     begin: int, end: int, g: Elements, y: Elements, out: Elements, n: int
 ) -> None:
+    """The gradients of x (rows, n), given those of the results y."""
     for row in range(begin, end):
         row_result(g, y, out, row * n, n, 1)
 
@@ -93,6 +97,8 @@ def gradients_of_columns(
     tile: int,
     tiles: int,
 ) -> None:
+    """The gradients of x (outer, n, inner), given those of the results y. One item of work is a
+    tile of columns."""
     for unit in range(begin, end):
         o, left, right = tile_of_columns(unit, inner, tile, tiles)
         columns_result(g, y, out, totals, o * inner, o * n * inner, n, inner, left, right)
@@ -110,10 +116,13 @@ def exp_sums_of_rows(
     chunks: int,
     outer_stride: int,
 ) -> None:
+    """The largest element of each chunk of rows, and the sum of exp(x - largest), both (outer,
+    chunks). One item of work is a chunk."""
     for unit in range(begin, end):
         start, count = chunk_of_row(unit, n, chunk, chunks, outer_stride)
         value = row_largest(x, start, count, 1)
         largest[unit] = value
+        # not shifted by an infinity: inf - inf would be NaN
         totals[unit] = row_exp_sum(x, start, count, 1, value if abs(value) < T(np.inf) else T(0))
 
 
@@ -132,16 +141,19 @@ def exp_sums_of_columns(
     outer_stride: int,
     stride: int,
 ) -> None:
+    """`exp_sums_of_rows` for columns of x (outer, n, inner): `largest`, `shifts` and `totals` are
+    (outer, inner). One item of work is a tile of columns."""
     for unit in range(begin, end):
         o, left, right = tile_of_columns(unit, inner, tile, tiles)
         here, top = o * inner, o * outer_stride
         columns_largest(x, largest, here, top, n, stride, left, right)
+        # not shifted by an infinity: inf - inf would be NaN
         for j in range(here + left, here + right):
             shifts[j] = largest[j] if abs(largest[j]) < T(np.inf) else T(0)
         columns_exp_sum(x, shifts, totals, here, top, n, stride, left, right)
 
 
-FORWARD = {
+FORWARD = {  # (of a row, of a tile of columns)
     "softmax": (row_functions.row_softmax, row_functions.columns_softmax),
     "log_softmax": (row_functions.row_log_softmax, row_functions.columns_log_softmax),
 }
@@ -167,6 +179,7 @@ def softmax(name: str, x: Tensor, out: Tensor, dim: int) -> bool:
         bound = results_of_rows.bind(row_result=of_row).bind(**types, **keys_for(types["T"]))
         grain = max(1, GRAIN // n)
         return run(bound, f"{word} {word}", outer, grain, backed_ptr(x), backed_ptr(out), n)
+    # columns, (outer, n, inner)
     largest, totals = np.empty((outer, inner), x.dtype.np), np.empty((outer, inner))
     tile, tiles = tiles_of(outer, inner)
     addresses = backed_ptr(x), backed_ptr(out), address(largest), address(totals)
@@ -178,14 +191,14 @@ def softmax(name: str, x: Tensor, out: Tensor, dim: int) -> bool:
 
 
 def softmax_backward(name: str, g: Tensor, y: Tensor, out: Tensor, dim: int) -> bool:
-    """Fill `out` with the gradient that the argument gets, from that of the result `y`. All are
-    contiguous.
+    """Fill `out` with the gradient of the argument, given the gradient g of the result `y`. All are
+    contiguous. False if numpy has to do it.
     """
     outer, n, inner = lines_of(y.shape, dim)
     word, of_row, of_columns = WORD[y.dtype.np.char], *BACKWARD[name]
     types = {"T": y.dtype.np.type, "W": np.float64}
     if inner == 1:
-        if name == "log_softmax":
+        if name == "log_softmax":  # only its gradient adds up a row by `row_sum`, which has a term
             types["term"] = identity
         bound = gradients_of_rows.bind(row_result=of_row).bind(**types)
         pointers = backed_ptr(g), backed_ptr(y), backed_ptr(out)
@@ -200,8 +213,8 @@ def softmax_backward(name: str, g: Tensor, y: Tensor, out: Tensor, dim: int) -> 
 
 
 def logsumexp(t: Tensor, dims: tuple[int, ...]) -> Any:
-    """log of the sum of exp(t) over `dims`, as an array without them. None if numpy has to do
-    it.
+    """log of the sum of exp(t) over `dims`, as an array without these dimensions. None if numpy has
+    to do it.
     """
     x, rows = as_rows(t, dims)
     n, inner = rows.n, rows.inner
@@ -229,6 +242,7 @@ def logsumexp(t: Tensor, dims: tuple[int, ...]) -> Any:
     if not run(bound, words, units, grain, *addresses, *sizes):
         return None
     if chunks > 1:
+        # the chunks' sums have different shifts: scale each to the largest element of all
         of_all = np.maximum.reduce(largest, 1, keepdims=True)
         shift = np.where(np.isfinite(largest), largest, 0) - np.where(
             np.isfinite(of_all), of_all, 0
@@ -238,6 +252,6 @@ def logsumexp(t: Tensor, dims: tuple[int, ...]) -> Any:
 
 
 def _logs(largest: Array, totals: Array) -> Any:
-    """The logarithms of totals that were shifted; one that is infinite was not."""
+    """log(total) + shift; the shift was the largest element, or 0 where that is infinite or NaN."""
     with np.errstate(all="ignore"):
         return np.log(totals) + np.where(np.isfinite(largest), largest, 0)

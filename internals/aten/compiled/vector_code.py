@@ -1,17 +1,17 @@
 """A small language for loops over vectors of numbers, on top of `llvmlite.ir`.
 
-A compiler's auto-vectoriser rarely finds the shape that products want: two dozen sums held in
+A compiler's auto-vectoriser rarely finds the form that products need: two dozen sums held in
 registers while numbers stream past, each used many times. So the inner loops of matrix products and
 convolutions are written with explicit vectors.
 
-`Code` is a function `void (i64 begin, i64 end, ptr slots)` being written. Values in it are static
-single assignments, and what changes in a loop is carried from turn to turn, so `loop` is given the
-values at the start and returns those at the end:
+`Code` writes a function `void (i64 begin, i64 end, ptr slots)`. Each of its values is assigned once
+(LLVM's static single assignment), and a value that changes in a loop is carried from turn to turn:
+`loop` takes the values at the start and returns those at the end:
 
     (total,) = code.loop(n, [zero], lambda i, carried: [code.add(carried[0], i)])
 
-`entry_of` makes machine code of a function that writes a kernel. Its text is written only where no
-object file is on the disk.
+`entry_of` makes machine code from a function that writes a kernel. Its text is only written if
+there is no object file on the disk.
 
 How the real one differs: oneDNN assembles its kernels instruction by instruction with Xbyak
 (`src/cpu/x64/jit_*_conv_kernel.cpp`), one generator for each level of vector instructions.
@@ -41,14 +41,15 @@ I1, I32, I64, POINTER = ir.IntType(1), ir.IntType(32), ir.IntType(64), ir.Pointe
 F32, F64 = ir.FloatType(), ir.DoubleType()
 KERNEL = ir.FunctionType(ir.VoidType(), (I64, I64, POINTER))
 Values = Sequence[Any]
-Body = Callable[[Any, list[Any]], Values | None]
+Body = Callable[[Any, list[Any]], Values | None]  # (index, carried values) to the next ones
 
 
 @cache
 def entry_of(write: Callable[..., str], record: type, *tile: Any) -> Entry:
-    """The machine code of the function that `write(*tile)` writes, which takes a `record`: loaded,
-    or made for the first time."""
+    """The machine code of the function that `write(*tile)` writes, which takes a `record` as
+    arguments. It is loaded from the disk, or compiled if it is not there."""
     name = write.__name__.removeprefix("write_")
+    # the modules whose code the writer may use: if one of them changes, so does the key
     used = {str(getattr(value, "__module__", "")) for value in write.__globals__.values()} | {
         write.__module__
     }
@@ -66,8 +67,8 @@ def version_of(*modules: str) -> str:
 
 
 class Code:
-    """The function `name` of a new module, whose arguments are a `record`; it works on numbers like
-    those of `vector`."""
+    """Writes the function `name` of a new LLVM module. Its arguments are a `record`, its vectors
+    and numbers are of the type of `vector`."""
 
     def __init__(self, name: str, record: type, vector: Vector = BLOCK) -> None:
         self.module = ir.Module(name)
@@ -83,6 +84,7 @@ class Code:
         )
 
     def _slot(self, slots: Any, i: int, word: str) -> Any:
+        """Argument i, loaded from its slot of 8 bytes; float32 arguments arrive as doubles."""
         address = self.b.gep(slots, [self.integer(i)], source_etype=I64)
         if word[0] != "f":
             return self.b.load(address, typ=POINTER if word[0] == "*" else I64)
@@ -97,9 +99,11 @@ class Code:
     # Integers
 
     def integer(self, value: object) -> Any:
+        """An LLVM value: an int becomes a constant, others stay as they are."""
         return ir.Constant(I64, value) if isinstance(value, int) else value
 
     def add(self, a: object, b: Any) -> Any:
+        """a + b of integers; no instruction if b is the Python int 0."""
         return (
             a
             if isinstance(b, int) and b == 0
@@ -113,7 +117,7 @@ class Code:
         return self.b.mul(self.integer(a), self.integer(b), flags=("nsw",))
 
     def divmod(self, a: object, b: object) -> tuple[Any, Any]:
-        """Of numbers that are not negative."""
+        """(a // b, a % b) of integers that are not negative."""
         return self.b.udiv(a, self.integer(b)), self.b.urem(a, self.integer(b))
 
     def parts(self, total: Any, size: Any) -> Any:
@@ -140,7 +144,7 @@ class Code:
     # Memory: addresses move by numbers
 
     def at(self, pointer: object, *offsets: Any) -> Any:
-        """The address `offsets` numbers behind `pointer`."""
+        """The address that lies the sum of `offsets` after `pointer`, in numbers."""
         for offset in offsets:
             if not (isinstance(offset, int) and offset == 0):
                 pointer = self.b.gep(
@@ -149,8 +153,8 @@ class Code:
         return pointer
 
     def place(self, p: Place, image: Any, block: object, row: Any) -> Any:
-        """The address of a row of a block of an image, in what lies as a record of `address`,
-        `image`, `block` and `row` says."""
+        """The address of a row of a block of an image, in a value at place `p`. An index that is a
+        Python int is taken as 0."""
         steps = (p.image, image), (p.block, block), (p.row, row)
         return self.at(
             p.address, *(self.mul(step, i) for step, i in steps if not isinstance(i, int))
@@ -160,8 +164,8 @@ class Code:
         return self.b.load(self.b.gep(pointer, [index], source_etype=I64), typ=I64)
 
     def load(self, pointer: object, offset: Any = 0, mask: Any = None) -> Any:
-        """The vector at `pointer`, which need not be aligned; where a mask does not hold 0, and
-        nothing is read."""
+        """The vector at `pointer`, which need not be aligned. Lanes for which the mask does not
+        hold are 0, and their memory is not read."""
         place = self.at(pointer, offset)
         if mask is None:
             return self.b.load(place, align=self.align, typ=self.type)
@@ -184,7 +188,7 @@ class Code:
         return self.spread(self.load_number(pointer, offset))
 
     def store(self, value: object, pointer: Any, offset: Any = 0, mask: Any = None) -> None:
-        """Write a vector or a number; of a vector only what the mask holds for."""
+        """Write a vector or a number; of a vector only the lanes for which the mask holds."""
         place = self.at(pointer, offset)
         if mask is None:
             self.b.store(value, place, align=self.align)
@@ -201,10 +205,12 @@ class Code:
             )
 
     def _holds(self, mask: Any) -> Any:
+        """The mask as a vector of bits: its lanes are 0 or -1."""
         return self.b.icmp_signed("<", mask, ir.Constant(mask.type, None))
 
     def prefetch(self, pointer: Any, offset: int) -> None:
-        """Have the cache line at `pointer` brought near, for reading later. Any address will do."""
+        """Fetch the cache line at `pointer` into the second-level cache, for reading later. Any
+        address will do: an invalid one is ignored."""
         read, second_level, data = (ir.Constant(I32, n) for n in (0, 2, 1))
         place = self.at(pointer, offset)
         self.call(
@@ -231,8 +237,9 @@ class Code:
         """A mask that holds in the first `count` lanes: in all if there are fewer lanes, in none if
         it is negative.
 
-        It goes through integers of the numbers' size, whose signs instructions take for a mask: as
-        a comparison alone it would be made anew in the loops that use it."""
+        It consists of integers of the numbers' size, 0 or -1, whose signs serve masked instructions
+        directly. If it were the result of a comparison, LLVM would repeat the comparison in the
+        loops that use it."""
         width = I32 if self.number is F32 else I64
         count = self.max(self.min(count, self.lanes), 0)
         count = self.b.trunc(count, I32) if width is I32 else count
@@ -249,12 +256,11 @@ class Code:
     def add_outer(
         self, numbers: Iterable[Any], vectors: Sequence[Any], sums: Sequence[Any]
     ) -> list[Any]:
-        """The sums plus the numbers at these addresses, each in all lanes, times each of the
-        vectors.
+        """The sums plus the outer product of the numbers at these addresses and the vectors:
+        sums[n, q] + number n (in all lanes) * vector q.
 
-        The sums are in rows, one for each number. This is what everything else exists for: a number
-        serves all vectors and a vector all numbers, so there is far more arithmetic than memory
-        traffic."""
+        This is the heart of all products: a number serves all vectors and a vector all numbers, so
+        there is far more arithmetic than memory traffic."""
         found: list[Any] = []
         for place in numbers:
             v = self.load_spread(place)
@@ -276,7 +282,8 @@ class Code:
         of_vectors: bool = True,
         fastmath: Sequence[str] = (),
     ) -> Any:
-        """Call one of LLVM's own functions, which for vectors has their kind in its name."""
+        """Call one of LLVM's intrinsic functions. For vectors their type is part of its name, such
+        as ".v16f32"."""
         name += f".v{self.lanes}f{8 * self.align}{end}" if of_vectors else end
         known = self.module.globals.get(name)
         if known is None:
@@ -288,12 +295,15 @@ class Code:
     # Other kernels, called by their addresses
 
     def slots(self, record: type) -> Any:
-        """Memory for the arguments of a kernel."""
+        """Memory on the stack for the arguments of a kernel. To be called outside loops: each call
+        takes new memory until the function returns."""
         memory = self.b.alloca(ir.ArrayType(I64, len(signature_of(record).split())))
+        # through an integer and back, which turns llvmlite's typed pointer into an untyped one
         return self.b.inttoptr(self.b.ptrtoint(memory, I64), POINTER)
 
     def run(self, kernel: Any, record: tuple[Any, ...], slots: Any, count: Any) -> None:
-        """Have a kernel do all of `count` items of work, with a record as its arguments."""
+        """Call the kernel at an address for `count` items of work, with a record as its arguments,
+        which are written to `slots`."""
         for i, value in enumerate(flat(record)):
             value = ir.Constant(F64, value) if isinstance(value, float) else self.integer(value)
             value = self.b.fpext(value, F64) if value.type == F32 else value
@@ -304,18 +314,18 @@ class Code:
         )
 
     def take(self, counter: Any) -> Any:
-        """The integer at an address, which is one more afterwards."""
+        """The integer at an address, to which one is added; no two threads get the same."""
         return self.b.atomic_rmw("add", counter, self.integer(1), "seq_cst")
 
     # Choices
 
     def clamp(self, v: Any, low: Any, high: Any) -> Any:
-        """`v` between two vectors; NaN stays NaN."""
+        """`v` clamped between two vectors; NaN stays NaN."""
         v = self.b.select(self.b.fcmp_ordered("<", v, low), low, v)
         return self.b.select(self.b.fcmp_ordered(">", v, high), high, v)
 
     def larger(self, a: Any, b: Any) -> Any:
-        """The larger of each two numbers; NaN if one is."""
+        """The larger of the numbers in each lane; NaN if one of them is."""
         b_counts = self.b.or_(self.b.fcmp_ordered(">", b, a), self.b.fcmp_unordered("uno", b, b))
         return self.b.select(b_counts, b, a)
 
@@ -324,10 +334,10 @@ class Code:
     def loop(
         self, count: object, start: Values, body: Body, *, at_least_once: bool = False
     ) -> list[Any]:
-        """`body(i, carried) -> carried` for 0 <= i < count; the values carried out of the last
-        turn.
+        """The code of a loop, `carried = body(i, carried)` for 0 <= i < count. Returns the values
+        carried out of the last turn.
 
-        A body that carries nothing returns nothing.
+        A body that carries no values may return None.
         """
         return self.range(0, count, start, body, at_least_once=at_least_once)
 
@@ -341,7 +351,8 @@ class Code:
         step: int = 1,
         at_least_once: bool = False,
     ) -> list[Any]:
-        """The same for first <= i < last, `step` apart."""
+        """`loop` for first <= i < last, in steps of `step`. `at_least_once` omits the test before
+        the first turn."""
         first, last = self.integer(first), self.integer(last)
         start = [self.integer(v) for v in start]
         before = self.b.block
@@ -354,6 +365,8 @@ class Code:
         else:
             self.b.cbranch(self.b.icmp_signed("<", first, last), inside, after)
         self.b.position_at_end(inside)
+        # the value of a phi depends on the block that control comes from: `before` at the start,
+        # the end of the body afterwards, which is only known once the body is written
         index, *carried = (self._phi(v, before) for v in (first, *start))
         results = list(body(index, carried) or ())
         following = self.add(index, step)
@@ -370,7 +383,7 @@ class Code:
     def unless(
         self, condition: Any, values: Values, body: Callable[[list[Any]], Values | None]
     ) -> list[Any]:
-        """`body(values)`, or `values` as they are where the condition holds."""
+        """The code of a branch: `values` if the condition holds, else `body(values)`."""
         before = self.b.block
         inside, after = (
             self.function.append_basic_block("do"),
@@ -390,6 +403,8 @@ class Code:
         return phi
 
     def _merge(self, value: object, end: Any, other: tuple[Any, Any] | None) -> Any:
+        """`value` if control comes from block `end`; `other` is the (value, block) of the second
+        way here, if there is one."""
         phi = self._phi(value, end)
         if other is not None:
             phi.add_incoming(*other)

@@ -1,18 +1,18 @@
-"""Images as products and poolings want them: with a border, in phases, as columns of windows.
+"""Rearranges images for products and pooling: with a border, in phases, as columns of windows.
 
 A `Window` says how a kernel moves over an image. A `Plan` follows from it and the sizes: which
 phases are needed, how large their planes are, and how far each element of the kernel is from where
 its window begins. Plans are kept, as a network asks for the same ones again and again.
 
 - `lay_out` copies images with a border around them. A convolution with stride 2 takes every other
-  row and column; so that it finds them side by side, the image is dealt out into phases: even rows
-  and columns, even rows and odd columns, and so on.
+  row and column; so that these lie side by side, the image is split into phases: even rows and
+  columns, even rows and odd columns, and so on.
 - `fill_columns` writes every window as a column of a matrix (im2col). To the loop, `spread_out`,
   that is the same, with a phase for each element of the kernel. `add_columns` adds such columns up
   into images again (col2im).
-- `cut_out` takes from rows that are too long what belongs to the result, and adds the bias.
+- `cut_out` takes the result from rows that are longer than its own, and adds the bias.
 
-All know images by strides, in elements, so that any memory order will do.
+All read and write images by strides, in elements, so any memory order will do.
 
 How the real one differs: a oneDNN `primitive_desc` holds such decisions, and is kept in a cache
 likewise; `aten/src/ATen/native/im2col.h` has templates in C++, with the same loops.
@@ -37,12 +37,14 @@ from .scratch import Scratch, Table
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
-T = template("T")
+T = template("T")  # the dtype
 CHUNK = 1 << 22  # bytes of copies and sums that are worked on at once
-GRAIN = 1 << 14  # elements that a thread should copy at least
+GRAIN = 1 << 14  # the fewest elements that are worth a thread
 
 
 class Pair(NamedTuple):
+    """A number along the height and one along the width."""
+
     h: int
     w: int
 
@@ -57,7 +59,7 @@ class Window(NamedTuple):
 
 
 class Strides(NamedTuple):
-    """How far neighbours in a batch of images lie apart, in elements."""
+    """How far neighbours in a batch of images (N, C, H, W) lie apart, in elements."""
 
     n: int
     c: int
@@ -68,16 +70,17 @@ class Strides(NamedTuple):
 class Plan(NamedTuple):
     """How images of one size are laid out and read."""
 
-    phases: Table  # which phases of the image are needed, in pairs
-    parts: int  # how many they are
+    phases: Table  # the (row, column) of each phase that is needed
+    parts: int  # how many phases these are
     rows: int  # the size of a phase's plane
     columns: int
-    offsets: Table  # of the kernel's elements, for one channel after the other
+    offsets: Table  # of the kernel's elements from the window's first, channel after channel
     places: int  # how many sums are computed for each output channel
-    as_it_lies: bool  # whether that is the image itself
+    as_it_lies: bool  # whether the image itself has this layout, so needs no copy
 
     @property
     def plane(self) -> int:
+        """Elements of all phases of a channel."""
         return self.parts * self.rows * self.columns
 
 
@@ -87,8 +90,9 @@ def planned(
 ) -> Plan:
     """The plan for images (height, width) that give results (out_height, out_width)."""
     kernel, stride, padding, dilation = window
-    where = [[i * d for i in range(k)] for k, d in zip(kernel, dilation)]  # the kernel's elements
-    # the phases they are in
+    # the rows, and the columns, of a window that the kernel's elements lie on
+    where = [[i * d for i in range(k)] for k, d in zip(kernel, dilation)]
+    # row w of a window is row w // stride of phase w % stride
     used = [sorted({w % s for w in along}) for along, s in zip(where, stride)]
     rows, columns = (
         along[-1] // s + n for along, s, n in zip(where, stride, (out_height, out_width))
@@ -111,7 +115,7 @@ def planned(
         rows,
         columns,
         Table(offsets),
-        (out_height - 1) * columns + out_width,
+        (out_height - 1) * columns + out_width,  # up to the last place of the last row
         as_it_lies,
     )
 
@@ -119,7 +123,8 @@ def planned(
 def lay_out(
     x: Tensor, first: int, n: int, plan: Plan, window: Window, laid: Scratch, fill: float = 0.0
 ) -> None:
-    """`n` images of x with a border, in phases."""
+    """Fill `laid` (n, C, phases, rows, columns) with images of x from `first` on, with a border of
+    `fill`, in phases."""
     plane = plan.rows * plan.columns
     steps = x.shape[1] * plan.plane, plane
     _spread_out(x, first, n, plan.phases, (plan.rows, plan.columns), window, laid, steps, fill)
@@ -134,8 +139,8 @@ def fill_columns(
     matrix: Scratch,
     row: int,
 ) -> None:
-    """The windows of `n` images of x as columns of `matrix`, whose rows lie `row` elements
-    apart.
+    """Fill `matrix` (C * kernel elements, n * places) with the windows of `n` images of x as
+    columns. Its rows lie `row` elements apart.
     """
     elements = _elements(window.kernel, window.dilation)
     _spread_out(x, first, n, elements, places, window, matrix, (prod(places), row), 0.0)
@@ -145,6 +150,8 @@ def _spread_out(
     x: Tensor, first: int, n: int, phases: Table, places: tuple[int, int], window: Window,
     out: Scratch, steps: tuple[int, int], fill: float,
 ) -> None:  # fmt: skip
+    """Run `spread_out` on images first..first + n of x. In `out`, images and phases lie `steps`
+    apart."""
     _, channels, *image = x.shape
     how = Spread(
         channels,
@@ -161,7 +168,7 @@ def _spread_out(
 
 @lru_cache(maxsize=256)
 def _elements(kernel: tuple[int, int], dilation: tuple[int, int]) -> Table:
-    """Where the elements of a kernel lie, in pairs."""
+    """The (row, column) of each element of a kernel."""
     where = [(i * dilation[0], j * dilation[1]) for i in range(kernel[0]) for j in range(kernel[1])]
     return Table(np.array(where, np.int64))
 
@@ -169,7 +176,8 @@ def _elements(kernel: tuple[int, int], dilation: tuple[int, int]) -> Table:
 def cut_out(
     sums: Scratch, bias: Tensor | None, out: Tensor, first: int, n: int, steps: tuple[int, int, int]
 ) -> None:
-    """`n` images of the result, from sums whose images, channels and rows lie `steps` apart."""
+    """Fill `n` images of `out` (N, C, H, W) with sums plus bias; images, channels and rows of the
+    sums lie `steps` apart."""
     _, channels, *image = out.shape
     how = Cut(channels, Pair(*image), *steps, Strides(*out.stride()))
     to = image_at(out, first)
@@ -188,14 +196,15 @@ def cut_out(
 
 
 def window_of(kernel: Sequence[int], *how: Sequence[int]) -> Window:
-    """A window from the sizes of a kernel, stride, padding and dilation; in one dimension it is 1
-    high."""
+    """The window of a kernel, stride, padding and dilation of one or two numbers each. One
+    dimension becomes a window of height 1."""
+    # the first of each pair where there is one number: kernel 1, stride 1, padding 0, dilation 1
     pairs = ((plain, *v) if len(v) == 1 else v for plain, v in zip((1, 1, 0, 1), (kernel, *how)))
     return Window(*(Pair(*pair) for pair in pairs))
 
 
 def as_images(t: Tensor) -> Tensor:
-    """(N, C, L) as (N, C, 1, L)."""
+    """(N, C, L) as (N, C, 1, L), without a copy; (N, C, H, W) as it is."""
     if t.dim() == 4:
         return t
     (n, c, length), (n_step, c_step, step) = t.shape, t.stride()
@@ -214,9 +223,9 @@ def contiguous(t: Tensor) -> Tensor:
     return copy
 
 
-def chunks(count: int, together: int) -> Iterator[tuple[int, int]]:
-    """(first, how many) of each part of 0..count."""
-    return ((first, min(together, count - first)) for first in range(0, count, together))
+def chunks(count: int, per_chunk: int) -> Iterator[tuple[int, int]]:
+    """(first, number) of each part of 0..count, with `per_chunk` in all parts but the last."""
+    return ((first, min(per_chunk, count - first)) for first in range(0, count, per_chunk))
 
 
 def image_at(t: Tensor, number: int) -> int:
@@ -239,6 +248,8 @@ def end_inside(stride: int, shift: int, size: int, count: int) -> Any:
 
 
 class Spread(NamedTuple):
+    """The sizes for `spread_out`."""
+
     channels: int
     phases: int  # of each plane of x
     image: Pair  # the size of a plane of x
@@ -253,8 +264,9 @@ class Spread(NamedTuple):
 def spread_out(
     begin: int, end: int, x: Values, out: Values, phase: Indices, how: Spread, fill: float
 ) -> None:
-    """Planes of x as several phases each: element (i, j) of phase (r, c) is that in row
-    i * stride + r - padding and in such a column, or `fill` outside.
+    """Each plane of x as several phases: element (i, j) of phase (r, c) is the one in row i *
+    stride + r - padding, and in such a column, or `fill` outside the image. One item of work is a
+    plane.
     """
     (height, width), (rows, columns) = how.image, how.places
     _, stride, padding, _ = how.window
@@ -276,7 +288,7 @@ def spread_out(
                     at = source + y * how.x.h + shift_w * how.x.w
                     for j in range(first):
                         out[to + j] = T(fill)
-                    if stride.w * how.x.w == 1:
+                    if stride.w * how.x.w == 1:  # a loop of its own, which becomes a memcpy
                         for j in range(first, last):
                             out[to + j] = x[at + j]
                     else:
@@ -287,6 +299,8 @@ def spread_out(
 
 
 class Cut(NamedTuple):
+    """The sizes for `cut_planes`."""
+
     channels: int
     image: Pair  # the size of a plane of the result
     image_step: int  # how far images lie apart in the sums
@@ -299,7 +313,8 @@ class Cut(NamedTuple):
 def cut_planes(
     begin: int, end: int, sums: Values, bias: Values, out: Values, has_bias: int, how: Cut
 ) -> None:
-    """Planes of `sums`, whose rows are longer than the result's, plus the bias of their channel."""
+    """out = sums, whose rows are longer than the result's, plus the bias of the channel. One item
+    of work is a plane."""
     height, width = how.image
     for plane in range(begin, end):
         n, c = plane // how.channels, plane % how.channels
@@ -316,6 +331,8 @@ def cut_planes(
 
 
 class Columns(NamedTuple):
+    """The sizes for `add_columns`."""
+
     window: Window
     channels: int
     places: Pair  # of windows in an image
@@ -327,7 +344,8 @@ class Columns(NamedTuple):
 
 @kernel
 def add_columns(begin: int, end: int, x: Values, out: Values, how: Columns) -> None:
-    """Planes of zeros to which the elements of the columns are added where they came from."""
+    """out (N, C, H, W): planes of zeros, to which the elements of the columns x (C * kernel
+    elements, N * places) are added where `fill_columns` reads them. One item of work is a plane."""
     kernel, stride, padding, dilation = how.window
     (height, width), (rows, places) = how.image, how.places
     for plane in range(begin, end):
@@ -336,6 +354,7 @@ def add_columns(begin: int, end: int, x: Values, out: Values, how: Columns) -> N
         for i in range(height):
             for j in range(width):
                 out[to + i * how.out.h + j * how.out.w] = T(0)
+        # row (c, element) of the columns goes to one shifted plane; first..last are inside
         for element in range(kernel.h * kernel.w):
             shift_h = element // kernel.w * dilation.h - padding.h
             shift_w = element % kernel.w * dilation.w - padding.w

@@ -1,10 +1,10 @@
-"""A line of the table: a formula, and the facts that those who run it need.
+"""A line of the table of scalar functions: a formula, and the facts needed to run it.
 
 An entry is also the *name* that it has in other formulas: a template parameter, like `T`, which
 every backend fills in. So `gelu` says `erf(x)`, and `erf` is `vector_math`'s, NVIDIA's or numpy's.
 
-How the real one differs: there is no such object; macros, `AT_DISPATCH_FLOATING_TYPES`, have the
-dtypes, and `REGISTER_DISPATCH` has a function pointer for each backend.
+How the real one differs: there is no such object; macros such as `AT_DISPATCH_FLOATING_TYPES` list
+the dtypes, and `REGISTER_DISPATCH` has a function pointer for each backend.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ _OF_UFUNC: dict[Any, ScalarFunction] = {}
 class ScalarFunction(Template):
     """A function of one element. `formula` is None if each backend has its own.
 
-    Arguments behind a star are numbers that belong to the operator, like a slope: the same for all
+    Keyword-only arguments are numbers that belong to the operator, like a slope: the same for all
     elements.
 
+    ufunc: numpy's loop for it, or one written by hand.
     dtypes: the kinds it is for: "f" (floats), "i" (integers), "b" (bools).
-    on_integers, on_bools: what it is for those, if something else.
+    on_integers, on_bools: the functions used for those instead.
     quick: numpy does it in one pass, as quickly as machine code on one thread.
     compiled: whether large tensors have it as machine code; not if that would change the last bit.
     """
@@ -56,7 +57,8 @@ class ScalarFunction(Template):
             self.made_by(ufunc)
 
     def made_by(self, loop: Any) -> Any:
-        """Let `loop`, one of numpy's or one written by hand, be the quick way. A decorator, too."""
+        """Make `loop`, a ufunc of numpy or one written by hand, the loop to run with numpy. Returns
+        it, so this is a decorator, too."""
         if loop.__class__ is np.ufunc:
             _OF_UFUNC[loop] = self
         else:
@@ -66,11 +68,12 @@ class ScalarFunction(Template):
 
     @property
     def loop(self) -> Any:
-        """The loop that runs with numpy: the formula on arrays, if nothing is quicker."""
+        """The loop to run with numpy: the one of `made_by`, else the formula on arrays."""
         return self._derived if self.own_loop is None else self.own_loop
 
     @cached_property
     def _derived(self) -> Any:
+        """The loop of the formula on arrays, made when it is first used."""
         from .on_arrays import loop_of
 
         loop = loop_of(self)
@@ -78,7 +81,7 @@ class ScalarFunction(Template):
         return loop
 
     def on(self, kind: str) -> ScalarFunction:
-        """Its version for a kind of `dtypes`."""
+        """The function used for a kind of `dtypes`: itself, or `on_integers` or `on_bools`."""
         return {"i": self.on_integers, "b": self.on_bools}.get(kind) or self
 
     def __repr__(self) -> str:
@@ -91,12 +94,12 @@ def kind_of(d: dtype) -> str:
 
 
 def of_loop(loop: Callable[..., Any]) -> ScalarFunction | None:
-    """The function of one element that `loop` does to all; None if the table has none."""
+    """The function of one element that `loop` applies; None if the table has none."""
     if loop.__class__ is partial:
         loop = loop.func
     if loop.__class__ is np.ufunc:
         return _OF_UFUNC.get(loop)
-    inner = getattr(loop, "__wrapped__", None)  # in single precision
+    inner = getattr(loop, "__wrapped__", None)  # the loop that half precision runs in single
     found: ScalarFunction | None = getattr(loop, "scalar", None)
     return of_loop(inner) if found is None and inner is not None else found
 
@@ -108,14 +111,15 @@ def name_of(loop: object) -> str:
 
 
 def _parameters(formula: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names before the star, and behind it."""
+    """(the names of the operands, the names of the keyword-only numbers)."""
     code = formula.__code__
     count = code.co_argcount
     return code.co_varnames[:count], code.co_varnames[count : count + code.co_kwonlyargcount]
 
 
 def _by_position(formula: Callable[..., Any]) -> Any:
-    """The formula without the star: backends pass everything by position."""
+    """The formula with its keyword-only arguments as positional ones: backends pass all by
+    position."""
     code = formula.__code__
     count = code.co_argcount + code.co_kwonlyargcount
     code = code.replace(co_argcount=count, co_kwonlyargcount=0)

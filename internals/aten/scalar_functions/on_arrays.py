@@ -1,13 +1,13 @@
-"""A formula on whole arrays: what small tensors get if numpy has no loop for it.
+"""Turns a formula into a function of whole arrays, for small tensors where numpy has no loop.
 
     gelu = scalar(lambda x: x * T(0.5) * (T(1) + erf(x * T(SQRT_HALF))))
 
     def gelu(x, out):
         multiply(x * c0, c1 + erf(x * c2), out=out)
 
-Its text is rewritten: a choice becomes numpy's `where`, and the last step writes to `out`. That is
-done once for each dtype, with constants of that dtype. Half precision is computed in single and
-rounded once, unless nothing is rounded.
+The formula's text is rewritten: a choice becomes numpy's `where`, and the last step writes to
+`out`. This is done once for each dtype, with constants of that dtype. Half precision is computed in
+single precision and rounded once, unless the formula rounds nothing.
 
 How the real one differs: small tensors take the same compiled loop as large ones.
 """
@@ -35,7 +35,8 @@ UFUNCS = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "d
 
 
 def parsed(entry: ScalarFunction) -> ast.Lambda | ast.FunctionDef:
-    """The formula of `entry` as Python's parser sees it, for the caller to rewrite."""
+    """The syntax tree of the formula of `entry`, which the caller may change. Raises ValueError if
+    its lines of source have two formulas."""
     assert entry.formula is not None
     source = textwrap.dedent(inspect.getsource(entry.formula.function))
     found = [n for n in ast.walk(ast.parse(source)) if isinstance(n, (ast.Lambda, ast.FunctionDef))]
@@ -46,7 +47,7 @@ def parsed(entry: ScalarFunction) -> ast.Lambda | ast.FunctionDef:
 
 
 def _check_unchanged(entry: ScalarFunction, node: ast.expr | ast.stmt) -> None:
-    """Raises RuntimeError if another formula is in its place: a file that was edited after its
+    """Raises RuntimeError if the source has another formula now: the file was edited after its
     import.
     """
     assert entry.formula is not None
@@ -63,14 +64,16 @@ def _check_unchanged(entry: ScalarFunction, node: ast.expr | ast.stmt) -> None:
 
 
 def _content(code: CodeType) -> tuple[Any, ...]:
+    """The parts of a code object that do not depend on where it stands in a file."""
     return code.co_code, code.co_consts, code.co_names
 
 
 def loop_of(entry: ScalarFunction) -> Any:
-    """The loop: `loop(*operands, out=array, **numbers)`."""
+    """The loop for small tensors: `loop(*operands, out=array, **numbers)`."""
     operands, numbers = entry.operands, entry.numbers
     given = ", ".join([*operands, "out", *numbers])
     scope: dict[str, Any] = {"versions": _Versions(entry)}
+    # generated, so that Python itself matches arguments to names: def loop(x, out, alpha): ...
     exec(f"def loop({given}):\n    versions[{operands[0]}.dtype.char]({given})", scope)
     loop = scope["loop"]
     loop.__name__ = loop.__qualname__ = entry.name
@@ -78,14 +81,15 @@ def loop_of(entry: ScalarFunction) -> Any:
 
 
 def rounds(entry: ScalarFunction) -> bool:
-    """Whether the formula does more than compare and choose, so that half precision would show."""
+    """Whether the formula does arithmetic. If it only compares and chooses, half precision gives
+    the same result as single."""
     nodes = list(ast.walk(parsed(entry)))
     called = {n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
     return any(isinstance(n, tuple(UFUNCS)) for n in nodes) or not called <= {"maximum", "minimum"}
 
 
 class _Versions(dict[str, Any]):
-    """The loop for each dtype, by numpy's letter for it."""
+    """The function for each dtype, by numpy's letter for it ("f"); made when it is asked for."""
 
     def __init__(self, entry: ScalarFunction) -> None:
         self.entry = entry
@@ -98,6 +102,9 @@ class _Versions(dict[str, Any]):
 
 
 def _in_single(version: Callable[..., Any], count: int) -> Any:
+    """`version`, a function of float32, for float16: `count` operands are converted before it, and
+    the result after it."""
+
     def run(*given: Any) -> None:
         operands, out, numbers = given[:count], given[count], given[count + 1 :]
         result = np.empty(out.shape, np.float32)
@@ -113,7 +120,8 @@ def _single(x: Scalar | Array) -> Any:
 
 @cache
 def function(entry: ScalarFunction, d: np.dtype[Any], writes: bool = False) -> Any:
-    """The function of arrays of dtype `d`, which returns its result, or `writes` it to an `out`."""
+    """The function of arrays of dtype `d`, which returns its result or, if it `writes`, stores it
+    in an argument `out` that follows the operands."""
     if entry.own_loop is not None and not writes:
         return _returning(entry.loop)
     operands, numbers = entry.operands, entry.numbers
@@ -121,7 +129,7 @@ def function(entry: ScalarFunction, d: np.dtype[Any], writes: bool = False) -> A
     body = parsed(entry).body
     lines = body if isinstance(body, list) else [ast.Return(body)]
     text = [f"def made({', '.join([*operands, *['out'] * writes, *numbers])}):"]
-    text += [f"{n} = T({n})" for n in numbers]
+    text += [f"{n} = T({n})" for n in numbers]  # else float32 times a float would be float64
     for line in lines:
         line = writer.visit(line)
         if isinstance(line, ast.Return) and writes:
@@ -145,7 +153,7 @@ def _returning(loop: Callable[..., Any]) -> Any:
 
 
 class _Writer(ast.NodeTransformer):
-    """Rewrites a formula. `scope` is what the names in the result mean."""
+    """Rewrites a formula for arrays. `scope` has the values of the names in the new text."""
 
     def __init__(self, entry: ScalarFunction, d: np.dtype[Any]) -> None:
         assert entry.formula is not None
@@ -154,13 +162,16 @@ class _Writer(ast.NodeTransformer):
         self.scope: dict[str, Any] = {"T": d.type, **{name: getattr(np, name) for name in known}}
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        """`a if c else b` as `where(c, a, b)`."""
         self.generic_visit(node)
         return _call("where", node.test, node.body, node.orelse)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        """A constant T(1) as the name of a number made once; other calls with their functions put
+        into `scope`."""
         assert isinstance(node.func, ast.Name)
         name = node.func.id
-        if name == "T":  # a constant, made once
+        if name == "T":
             value = eval(ast.unparse(node.args[0]), {**self.globals, "__builtins__": {}})
             constant = f"c{len(self.scope)}"
             self.scope[constant] = self.dtype.type(value)
@@ -172,7 +183,7 @@ class _Writer(ast.NodeTransformer):
 
 
 def _written(value: Any) -> ast.expr:
-    """The last step, writing to `out`."""
+    """The last step, written to `out`: a + b as add(a, b, out=out), anything else by copyto."""
     out = ast.Name("out", ast.Load())
     if isinstance(value, ast.BinOp):
         value = _call(UFUNCS[type(value.op)], value.left, value.right)

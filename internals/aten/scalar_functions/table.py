@@ -1,15 +1,15 @@
-"""The table: what each elementwise operator is for one element.
+"""The table of scalar functions: each elementwise operator as a formula for one element.
 
-    name = scalar(formula, what numpy has for it, what dtypes it is for)
+    name = scalar(formula, numpy's loop for it, the dtypes it is for)
 
-`T` is the dtype that is computed in (half precision computes in single); a constant is T(1), since
-a bare 1 would make float32 wider. `g` is the gradient that arrives; behind a star are numbers that
-belong to the operator, like a slope. `quick` is for what numpy does in one pass. The other facts
-are explained at `ScalarFunction`.
+`T` is the dtype that is computed in (half precision computes in single). A constant is written
+T(0.5), since a bare 0.5 is a double, and would turn float32 into float64. `g` is the gradient of
+the result; keyword-only arguments are numbers that belong to the operator, like a slope. `quick`
+marks what numpy does in one pass. The other facts are explained at `ScalarFunction`.
 
-Conditions are joined by & and |, and a choice is `a if c else b`. Thus a formula has no branches,
-several elements can be computed at once, and it means something on whole arrays, too, which is what
-small tensors get where no loop of numpy's is named (`on_arrays.py`).
+Conditions are joined by & and |, and a choice is `a if c else b`. So a formula has no branches, a
+processor can compute several elements at once, and the same formula works on whole arrays: small
+tensors use it where no loop of numpy's is named (`on_arrays.py`).
 
 A line here is a kernel for every backend. An operator that has nothing to check names it as its
 kernel in `native_functions`: `scalar.logcosh`.
@@ -46,7 +46,7 @@ NORMAL_DENSITY_AT_0 = 1 / math.sqrt(2 * math.pi)
 EPSILON = float(np.float32(1e-12))  # a float in C++, also for doubles
 
 # fmt: off
-# Functions that every backend has its own of
+# Functions that every backend has itself
 exp      = scalar(None, np.exp)
 exp2     = scalar(None, np.exp2)
 expm1    = scalar(None, np.expm1)
@@ -139,13 +139,14 @@ masked      = scalar(lambda mask, a, value: value if mask else a, None, "fib")
 
 @scalar
 def lerp(start: Element, end: Element, weight: Element):
-    """From whichever end is nearer, so that both ends are met exactly."""
+    """start + weight * (end - start), computed from the nearer end: so a weight of 0 gives exactly
+    `start`, and 1 exactly `end`."""
     from_end = end - (end - start) * (T(1) - weight)
     return start + weight * (end - start) if abs(weight) < T(0.5) else from_end
 
 
 # fmt: off
-# Quotients, rests and powers of integers. Python's // and % round down, C's / rounds towards zero.
+# Quotients, remainders and powers of integers. Python's // and % round down, C's / towards zero.
 int_floor_divide = scalar(lambda a, b: a // b)
 int_remainder    = scalar(lambda a, b: a % b)
 # fmt: on
@@ -153,19 +154,20 @@ int_remainder    = scalar(lambda a, b: a % b)
 
 @scalar
 def int_trunc_divide(a: Element, b: Element):
-    quotient = a // b
+    quotient = a // b  # rounded down: one too low if it is negative and not exact
     return quotient + 1 if a % b != 0 and (a < 0) != (b < 0) else quotient
 
 
 @scalar
 def int_fmod(a: Element, b: Element):
-    rest = a % b
+    rest = a % b  # has the sign of b; C's has that of a
     return rest - b if rest != 0 and (a < 0) != (b < 0) else rest
 
 
 @partial(scalar, ufunc=loops.integer_power, dtypes="")
 def int_power(a: Element, exponent: Element):
-    """By repeated squaring, wrapping around; a negative power is 0 unless a is 1 or -1."""
+    """a^exponent by repeated squaring; overflow wraps around. A negative power is 0 unless a is 1
+    or -1."""
     if exponent < 0:
         if a == 1:
             return T(1)
@@ -173,6 +175,7 @@ def int_power(a: Element, exponent: Element):
             return T(1) if exponent % 2 == 0 else a
         return T(0)
     power, rest = T(1), exponent
+    # a is squared for each bit of the exponent, and multiplied in where the bit is set
     while rest > 0:
         if rest % 2 == 1:
             power = T(power * a)
@@ -182,7 +185,7 @@ def int_power(a: Element, exponent: Element):
 
 
 # fmt: off
-# The same of floats, and rounding
+# Quotients and remainders of floats, and rounding
 fmod         = scalar(None, loops.fmod, on_integers=int_fmod)
 trunc_divide = scalar(lambda a, b: trunc(a / b), loops.trunc_divide, on_integers=int_trunc_divide)
 frac         = scalar(lambda a: a - trunc(a), loops.frac)
@@ -200,11 +203,12 @@ def remainder(a: Element, b: Element):
 
 @partial(scalar, ufunc=loops.floor_divide, on_integers=int_floor_divide, compiled=False)
 def floor_divide(a: Element, b: Element):
-    """a / b rounded down, from the rest, so that it fits together with `remainder`."""
+    """a / b rounded down, computed from the remainder, so that it agrees with `remainder`."""
     rest = fmod(a, b)
     quotient = (a - rest) / b
     lower = (rest != T(0)) & ((rest < T(0)) != (b < T(0)))
     quotient = quotient - T(1) if lower else quotient
+    # the quotient is an integer but for its rounding error, which floor must not magnify
     low = floor(quotient)
     low = low + T(1) if quotient - low > T(0.5) else low
     whole = low if quotient != T(0) else copysign(T(0), a / b)
@@ -213,16 +217,16 @@ def floor_divide(a: Element, b: Element):
 
 @partial(quick, ufunc=np.rint)
 def round(a: Scalar):
-    """The nearest integer, the even one of two."""
+    """The nearest integer; of two, the even one."""
     low = floor(a)
     above = a - low
     is_odd = low != T(2) * floor(low / T(2))
     nearest = low + T(1) if (above > T(0.5)) | ((above == T(0.5)) & is_odd) else low
-    return copysign(nearest, a)
+    return copysign(nearest, a)  # -0.2 rounds to -0
 
 
 # fmt: off
-# Activations, each with its slope times the gradient that arrives
+# Activations and their derivatives, the latter times the gradient g of the result
 sigmoid_backward     = scalar(lambda g, y: g * ((T(1) - y) * y))
 tanh_backward        = scalar(lambda g, y: g * (T(1) - y * y))
 
@@ -305,6 +309,7 @@ def elu_backward(g: Element, x: Element, *, bottom: Element, top: Element, rate:
     return g * (rate * bottom * exp(x * rate) if x <= T(0) else top)
 
 
+# for elu in place, whose argument is gone; in the exponential branch y + bottom is bottom * exp(..)
 @scalar
 def elu_backward_from_result(
     g: Element, y: Element, *, bottom: Element, top: Element, rate: Element
@@ -317,7 +322,7 @@ def logit_backward(g: Element, x: Element, *, low: Element, beyond: Element):
     return beyond if (x < low) | (x > T(1) - low) else g / (x * (T(1) - x))
 
 
-# Losses. Their slopes are scaled: by 1 / n for a mean.
+# Losses. `scale` is 1 / n for a mean, else 1.
 mse = scalar(lambda x, y: (x - y) * (x - y))
 mse_backward = scalar(lambda g, x, y, *, scale: (x - y) * (g * scale))
 
@@ -347,9 +352,9 @@ def huber_backward(g: Element, x: Element, y: Element, *, delta: Element, scale:
 
 @partial(scalar, compiled=False)
 def binary_cross_entropy(x: Element, y: Element):
-    # Compiled code heeds assertions only with numba's debug=True.
+    # Compiled code checks assertions only with numba's debug=True.
     assert T(0) <= x <= T(1), "all elements of input should be between 0 and 1"
-    floor = T(-100)
+    floor = T(-100)  # log(0) is -inf, and the loss should stay finite
     return (y - T(1)) * maximum(log1p(-x), floor) - y * maximum(log(x), floor)
 
 

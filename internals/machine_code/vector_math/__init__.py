@@ -1,10 +1,10 @@
-"""exp, log, sin and the rest for kernels, in arithmetic that a vectorised loop does on all its
+"""exp, log, sin and the rest for kernels, in arithmetic that a vectorised loop can do on all its
 lanes at once.
 
-The C library's exp takes one number and returns one: a loop that calls it is no vector loop any
-more, and costs twenty times as much. The functions here are additions, multiplications and selects,
-without a branch, so that LLVM's vectoriser makes sixteen exponentials at a time of a loop with one.
-They are templates over `T`, float32 or float64, and plain Python too:
+The C library's exp takes one number and returns one: a loop that calls it cannot be vectorised, and
+takes twenty times as long. The functions here consist of additions, multiplications and selects,
+without a branch, so LLVM's vectoriser turns a loop over one exponential into one over sixteen at a
+time. They are templates over `T`, float32 or float64, and run as plain Python too:
 
     from internals.machine_code.vector_math import erf
 
@@ -13,12 +13,12 @@ They are templates over `T`, float32 or float64, and plain Python too:
         for i in range(begin, end):
             out[i] = T(0.5) * x[i] * (T(1) + erf(x[i] * T(0.7071067811865476)))
 
-`FUNCTIONS` has a line for each: how far from the exact result it was seen (in units of the last
-place: 0.5 is correct rounding), how it works. NaN, infinities, zeros with their signs and denormal
-results are those of IEEE's functions, which PyTorch's eager kernels return too but for this: where
-SLEEF gives up early, as sigmoid(-90) = 0 or cosh(89) = inf, these keep the number. For float64,
-`pow` is the C library's, one number at a time, as the remainders are; sin, cos and tan are too
-unless the CPU has AVX-512.
+`FUNCTIONS` has a line for each: the largest error seen (in units of the last place: 0.5 is correct
+rounding), and how it works. NaN, infinities, signed zeros and denormal results are those of IEEE's
+functions. PyTorch's eager kernels return the same, except where SLEEF reaches its limits early:
+there sigmoid(-90) is 0 and cosh(89) is inf, here they are numbers. For float64, `pow` is the C
+library's, one number at a time, as `fmod` is for both; sin, cos and tan of float64 are computed one
+number at a time unless the CPU has AVX-512.
 
     bits                         casts, signs, powers of two
     polynomials                  tables of coefficients, written out as multiplications and
@@ -49,8 +49,8 @@ from .trigonometric import cos, sin, tan
 
 
 class VectorFunction(NamedTuple):
-    """A function of this package: the largest error seen, in units of the last place, and how it
-    works.
+    """A function of this package: the largest errors seen in either precision, in units of the last
+    place, and how it works.
     """
 
     function: Any
@@ -61,6 +61,7 @@ class VectorFunction(NamedTuple):
 
     @property
     def name(self) -> str:
+        """The function's name, as in C's library."""
         return str(self.function.name)
 
 

@@ -1,16 +1,18 @@
-"""The bits of a number, its sign, and powers of two: what `Vectorized<T>` does with casts
+"""The bits of a number, its sign, and powers of two, for the functions of this package
 (`aten/src/ATen/cpu/vec/functional.h`).
 
-A float is sign, exponent and fraction next to each other in one integer, so 2^k is an integer
-shifted left, the exponent of x an integer shifted right, and adding to the exponent multiplies.
-Here those shifts are done on all lanes of a vector at once.
+    sign | exponent + bias | fraction         float32: 1, 8 and 23 bits, bias 127
+                                              float64: 1, 11 and 52 bits, bias 1023
 
-Adding `rounder()` to a number that is not too large pushes its fraction out at the right end: what
-stays is the nearest integer, in the last bits of the sum. That costs one addition on any CPU, where
-a conversion to int would be undefined for NaN and infinity.
+So 2^k is the integer k + bias, shifted left; the exponent of x is an integer shifted right; and to
+add to the exponent is to multiply by a power of two. All of these work on the lanes of a vector.
 
-How the real one differs: SLEEF's headers spell this with intrinsics of every instruction set
-(`vcast`, `vreinterpret`); here the compiler finds them.
+Adding `rounder()` to a number that is not too large leaves no bits for a fraction: the sum is
+rounded to an integer, which stands in its last bits. That costs one addition on any CPU, where a
+conversion to int would be undefined for NaN and infinity.
+
+How the real one differs: SLEEF's headers write this with the intrinsics of every instruction set
+(`vcast`, `vreinterpret`); here the compiler finds the instructions.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ def from_bits(i: int) -> Any:
 
 @inline
 def with_sign_of(x: float, sign: float) -> Any:
-    """x, which has no sign bit, with that of `sign`."""
+    """x, whose sign bit is 0, with the sign bit of `sign`."""
     if T is float32:
         return from_bits(bits(x) | (bits(sign) & int32(INT32_SIGN)))
     else:
@@ -55,8 +57,9 @@ def with_sign_of(x: float, sign: float) -> Any:
 
 @inline
 def rounder() -> Any:
-    """1.5 * 2^(bits of the fraction), plus twice the bias of exponents: see `scaled`. Added and
-    subtracted again, it rounds.
+    """1.5 * 2^(bits of the fraction), plus twice the bias of exponents: see `scaled`. To add it and
+    subtract it again rounds a number to an integer. The 1.5 keeps sums with negative numbers in the
+    same power of two.
     """
     if T is float32:
         return float32(12582912.0 + 254.0)
@@ -66,7 +69,7 @@ def rounder() -> Any:
 
 @inline
 def power_of_two(k: int) -> Any:
-    """2^k for an exponent of a normal number."""
+    """2^k, where k is the exponent of a normal number (-126 to 127 for float32)."""
     if T is float32:
         return from_bits(int32(int32(int32(k) + int32(127)) << int32(23)))
     else:
@@ -75,11 +78,12 @@ def power_of_two(k: int) -> Any:
 
 @inline
 def scaled(y: float, n: int) -> Any:
-    """y * 2^k for n = rounder() + k, where k may lie beyond the exponents there are; the product is
-    rounded once.
+    """y * 2^k for n = rounder() + k, rounded once. k may be too large or too small for an exponent:
+    the result is then infinite, 0 or denormal.
 
-    In two steps, by 2^(k/2) and what is left. The bits of n end in k plus twice the bias: half of
-    that, shifted to its place, is the first power, and the rest the second.
+    Two multiplications, by 2^(k/2) and by the remaining power. The bits of n end in k plus twice
+    the bias: half of that, shifted to the exponent's place, is the first power, the rest the
+    second. The shift drops the upper bits of n.
     """
     i = bits(n)
     if T is float32:

@@ -5,11 +5,11 @@
                                              its error matters less
     erfc(x) = exp(-x^2) g(x) / (1 + 2 x)     for x >= 0.4
 
-g is a slow function between 1 and 1.3 that a polynomial in u = (x - 4) / (x + 4) follows all the
-way to x = 28, where erfc is below the smallest float64. In single precision erf needs erfc only to
-a few digits less, and 2^l(x) with a polynomial l for log2(erfc) is enough up to 4, where erf is 1.
-exp(-x^2) would multiply the rounding error of x^2 by x^2; so x is split, as h + l with few bits in
-h, and h^2 is exact: exp(-h^2) exp(-l (x + h)).
+g varies slowly between 1 and 1.3, so one polynomial in u = (x - 4) / (x + 4) is enough up to x =
+28, where erfc is below the smallest float64. For erf in single precision, erfc is needed to fewer
+digits: 2^l(x) with a polynomial l for log2(erfc) is enough up to 4, where erf is 1. exp(-x^2) would
+turn the rounding error of x^2 into a relative error x^2 times as large; so x is split into h + l
+with few bits in h, so that h^2 is exact: exp(-h^2) exp(-l (x + h)).
 
 The coefficients come from Remez' algorithm in 50 digits, minimax for the relative error of erf or
 erfc: 2^-31 (p), 2^-28 (l) and 2^-28 (g) in single, 2^-57 (p) and 2^-60 (g) in double precision.
@@ -53,7 +53,7 @@ def erfc(x: float) -> Any:
     a = abs(x)
     if T is float32:
         a = T(10.2) if a > T(10.2) else a
-        h = from_bits(bits(a) & int32(-0x1000))
+        h = from_bits(bits(a) & int32(-0x1000))  # without the last 12 bits: h * h is exact
     else:
         a = T(28) if a > T(28) else a
         h = from_bits(bits(a) & int64(-0x8000000))
@@ -64,8 +64,8 @@ def erfc(x: float) -> Any:
 
 @inline(fastmath=("contract",))
 def small_erfc(a: float) -> Any:
-    """erfc(a) in single precision for a between 0.92 and 4: 2^l, l = log2(erfc(a)) > -26, with less
-    care than `exp`.
+    """erfc(a) in single precision for a between 0.92 and 4: 2^l, l = log2(erfc(a)) > -26, less
+    exactly than `exp` would.
     """
     p = log2_erfc(a)
     n = p + rounder()
@@ -117,7 +117,7 @@ log2_erfc = polynomial(
         -0.0002824356398607857,
     )
 )
-# 2^r for |r| <= 1/2, to a few digits less than single precision has
+# 2^r for |r| <= 1/2, to fewer digits than single precision has
 rough_exp2 = polynomial(
     (
         0.0013276434458737824,
@@ -128,7 +128,7 @@ rough_exp2 = polynomial(
         1.0000000720942697,
     )
 )
-# g(u), which exp(-x^2) / (1 + 2 x) is multiplied by
+# g as a polynomial in u
 erfc_polynomial = polynomial(
     (
         1.1813245257510802e-09,

@@ -1,16 +1,17 @@
-"""exp and what is made of it: exp2, expm1, tanh, sigmoid, sinh, cosh
+"""exp and the functions based on it: exp2, expm1, tanh, sigmoid, sinh, cosh
 (`aten/src/ATen/native/cpu/UnaryOpsKernel.cpp`).
 
     exp(x) = 2^k * exp(r)    k = x / log 2, rounded    r = x - k log 2, so |r| <= log(2) / 2 = 0.347
 
-k log 2 is subtracted in two parts, of which the first times k is exact: otherwise what is left, r,
-would be left with the rounding error of a number a hundred times as large. On this small interval
-exp(r) = 1 + r + r^2 q(r) with a polynomial q of degree 4 in single and 10 in double precision.
-Multiplying by 2^k only adds k to the exponent.
+k log 2 is subtracted in two parts, of which the first times k is exact: otherwise r would have the
+rounding error of a number a hundred times as large. On this small interval exp(r) = 1 + r + r^2
+q(r) with a polynomial q of degree 4 in single and 10 in double precision. Multiplying by 2^k only
+adds k to the exponent.
 
 The coefficients are minimax for the relative error of exp(r) - 1, found with Remez' algorithm in 50
 digits and then rounded; their error is 2^-26 of exp(r) - 1 in single and 2^-61 in double precision.
-No step has a branch: a bound is a select, NaN passes by.
+No step has a branch: a bound is a select, and NaN passes through it, since comparisons with NaN are
+false.
 
 How the real one differs: these are SLEEF's polynomials with other coefficients; for float32 `exp`
 on AVX-512 it has a shorter one.
@@ -44,6 +45,7 @@ def exp(x: float) -> Any:
 @inline
 def exp2(x: float) -> Any:
     """2^x, exactly for integers."""
+    # bounds beyond which the result is inf or 0, but which `scaled` can still handle
     x = T(1100) if x > T(1100) else x
     x = T(-1100) if x < T(-1100) else x
     if T is float32:
@@ -102,11 +104,11 @@ def cosh(x: float) -> Any:
 
 @inline
 def fraction_of_expm1(x: float, e: float) -> Any:
-    """(e^x - 1) / 2^e, so that what is made of it may be larger than e^x: 2^(k-e) (e^r - 1) +
-    (2^(k-e) - 2^-e).
+    """(e^x - 1) / 2^e, as 2^(k-e) (e^r - 1) + (2^(k-e) - 2^-e). The division by 2^e keeps it finite
+    where e^x itself would overflow, as in sinh.
     """
     x = between(x)
-    x = T(-40) if x < T(-40) else x
+    x = T(-40) if x < T(-40) else x  # e^x - 1 is -1 there
     n = nearest_power(x)
     r = remainder_of_power(x, n - rounder())
     s = power_of_two(bits(n) - bits(rounder()) - e)
@@ -115,8 +117,8 @@ def fraction_of_expm1(x: float, e: float) -> Any:
 
 @inline
 def is_tiny(x: float) -> Any:
-    """Whether x is e^x - 1 and sinh(x) to all digits; to divide x by 2^e might cost some, if it is
-    denormal.
+    """Whether x is so small that e^x - 1 and sinh(x) equal x. `fraction_of_expm1` would lose digits
+    of a denormal x, which it divides by 2^e.
     """
     if T is float32:
         return abs(x) < T(1e-8)
@@ -137,7 +139,7 @@ def exp_of_negative(x: float) -> Any:
 
 @inline
 def between(x: float) -> Any:
-    """x where e^x is neither 0 nor infinite, else a bound beyond which it is; NaN stays NaN."""
+    """x, limited to where e^x is neither 0 nor infinite and a bit beyond; NaN stays NaN."""
     if T is float32:
         x = float32(89.5) if x > float32(89.5) else x
         return float32(-104.5) if x < float32(-104.5) else x
@@ -154,7 +156,7 @@ def nearest_power(x: float) -> Any:
 
 @inline(fastmath=("contract",))
 def remainder_of_power(x: float, n: int) -> Any:
-    """x - n log 2, log 2 in two parts: the first has so few bits that n times it is exact."""
+    """x - n log 2, with log 2 in two parts: the first has so few bits that n times it is exact."""
     if T is float32:
         return (x - n * float32(0.693145751953125)) - n * float32(1.4286068203094173e-06)
     else:

@@ -4,9 +4,9 @@
     atan(a) = atan(1) + atan((a - 1) / (a + 1)) = pi/2 - atan(1/a)    any a to |t| <= sqrt(2) - 1
     asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2))                        a > 1/2 to t <= 1/2
 
-after which a polynomial in t^2 does: t + t^3 p(t^2). Of the three cases of atan only a numerator
-and a denominator are chosen, so there is one division; atan2(y, x) starts from the two numbers it
-is given and has only that one too.
+On these small intervals a polynomial in t^2 is enough: t + t^3 p(t^2). For the three cases of atan
+only a numerator and a denominator are chosen, so there is one division; atan2(y, x) starts from its
+two arguments as numerator and denominator, and has one division as well.
 
 The coefficients are minimax for the relative error, found with Remez' algorithm in 50 digits: 2^-30
 and 2^-59 for atan, 2^-31 and 2^-59 for asin.
@@ -37,21 +37,23 @@ def atan(x: float) -> Any:
 
 @inline
 def atan2(y: float, x: float) -> Any:
-    """The angle of the point (x, y), between -pi and pi; a zero's sign and infinities count as in
-    C's atan2.
+    """The angle of the point (x, y), between -pi and pi; signed zeros and infinities as in C's
+    atan2.
     """
     above, aside = abs(y), abs(x)
+    # `angle` adds the two, which must not overflow
     if T is float32:
         shrink = T(2.0**-2) if above > T(1e37) or aside > T(1e37) else T(1)
     else:
         shrink = T(2.0**-2) if above > T(1e307) or aside > T(1e307) else T(1)
+    # infinities become a point at the same angle: up, right = inf, inf is 1, 1; inf, 5 is 1, 0
     up = T(1) if above == T(inf) else (T(0) if aside == T(inf) else above * shrink)
     right = T(1) if aside == T(inf) else (T(0) if above == T(inf) else aside * shrink)
-    right = T(1) if up == T(0) and right == T(0) else right
-    up = above if above != above else up
+    right = T(1) if up == T(0) and right == T(0) else right  # atan2(0, 0) is 0
+    up = above if above != above else up  # NaN stays NaN
     right = aside if aside != aside else right
     t = angle(up, right)
-    left = with_sign_of(T(1), x) < T(0)
+    left = with_sign_of(T(1), x) < T(0)  # also for x = -0
     t = T(3.141592653589793) - (t - T(2) * half_pi_rest()) if left else t
     return with_sign_of(abs(t), y)
 
@@ -83,7 +85,8 @@ def acos(x: float) -> Any:
 
 @inline
 def angle(up: float, right: float) -> Any:
-    """atan(up / right) for up, right >= 0 and not both 0 or inf: one division."""
+    """atan(up / right) for up, right >= 0 and not both 0 or inf, with one division."""
+    # 2.41 and 0.41 are sqrt(2) + 1 and sqrt(2) - 1, the tangents of 3 pi/8 and pi/8
     steep = up > right * T(2.414213562373095)
     middle = up > right * T(0.4142135623730951)
     over = -right if steep else (up - right if middle else up)
@@ -96,7 +99,7 @@ def angle(up: float, right: float) -> Any:
 
 @inline
 def half_pi_rest() -> Any:
-    """pi/2 less its nearest number."""
+    """pi/2 minus the nearest number of type T; the two together have twice its digits."""
     if T is float32:
         return T(-4.371139000186241e-08)
     else:

@@ -2,15 +2,15 @@
 
     log(x) = k log 2 + log(m)      x = 2^k m,  m between sqrt(1/2) and sqrt(2)
 
-The exponent is read from the bits: subtracting those of sqrt(1/2) leaves k in the upper ones,
+The exponent is read from the bits: those of x minus those of sqrt(1/2) have k in the upper bits,
 whatever the fraction is. Then with f = m - 1 and s = f / (2 + f)
 
     log(1 + f) = 2 atanh(s) = 2 s + s^3 P(s^2) = f - (f^2 / 2 - s (f^2 / 2 + s^2 P(s^2)))
 
-where the last form rounds f^2 / 2 and not f itself, which is exact; so log(x) is good to a few of
-its own last places next to x = 1 too. P has degree 2 in single and 6 in double precision; it is
-minimax for the relative error of log(1 + f) (2^-29 and 2^-59), by Remez' algorithm in 50 digits.
-Denormal numbers are multiplied by 2^25 or 2^54 first.
+where the last form rounds f^2 / 2 and not f itself, which is exact; so log(x) has a small relative
+error next to x = 1 too, where it is small itself. P has degree 2 in single and 6 in double
+precision; it is minimax for the relative error of log(1 + f) (2^-29 and 2^-59), by Remez' algorithm
+in 50 digits. Denormal numbers are multiplied by 2^25 or 2^54 first.
 
 How the real one differs: SLEEF's logarithm has the same series in s, with m between 0.75 and 1.5.
 """
@@ -56,8 +56,8 @@ def log10(x: float) -> Any:
 
 @inline
 def log1p(x: float) -> Any:
-    """log(1 + x) with all digits near 0: the logarithm of u = 1 + x as rounded, and the rounding
-    error of u divided by u.
+    """log(1 + x) with all digits near 0: the logarithm of u, which is 1 + x rounded, plus the
+    rounding error of u divided by u.
     """
     u = T(1) + x
     y = log(u)
@@ -88,8 +88,8 @@ def fraction(x: float) -> Any:
 
 @inline
 def offset_bits(x: float) -> Any:
-    """The bits of x (of a denormal one times 2^25 or 2^54) less those of sqrt(1/2), which are the
-    numbers seen here and above.
+    """The bits of x minus those of sqrt(1/2), 0x3F3504F3 or 0x3FE6A09E667F3BCD; a denormal x is
+    multiplied by 2^25 or 2^54 first.
     """
     if T is float32:
         normal = x * T(2.0**25) if x < T(1.1754943508222875e-38) else x
@@ -110,7 +110,7 @@ def small_log1p(f: float) -> Any:
 
 @inline(fastmath=("contract",))
 def add_powers(k: int, y: float) -> Any:
-    """k log 2 + y, log 2 in two parts of which the first times k is exact."""
+    """k log 2 + y, with log 2 in two parts of which the first times k is exact."""
     if T is float32:
         return k * float32(0.693145751953125) + (k * float32(1.4286068203094173e-06) + y)
     else:
@@ -119,8 +119,8 @@ def add_powers(k: int, y: float) -> Any:
 
 @inline
 def at_the_ends(x: float, y: float) -> Any:
-    """y, or what a logarithm is of 0, of infinity, of negative numbers and of NaN."""
-    y = y if x < T(inf) else x
+    """y, the logarithm of x, corrected for x = 0, infinity, negative numbers and NaN."""
+    y = y if x < T(inf) else x  # infinity and NaN are their own logarithms
     return y if x > T(0) else (T(-inf) if x == T(0) else T(nan))
 
 

@@ -1,9 +1,9 @@
-"""Polynomials, by Horner's scheme: ((a x + b) x + c) x + d, a multiplication and an addition for
+"""Polynomials by Horner's scheme: ((a x + b) x + c) x + d, a multiplication and an addition for
 each coefficient.
 
-A kernel cannot loop over a table of coefficients: LLVM unrolls a long one no more, and what is not
-unrolled is not vectorised either. So the lines are written out, `p = p * x + T(c)`, by
-`polynomial`, whose argument is the table.
+A kernel cannot loop over a table of coefficients: LLVM does not unroll a long loop, and does not
+vectorise the loop around one that is not unrolled. So `polynomial` takes the table and generates a
+line for each coefficient, `p = p * x + T(c)`.
 
 How the real one differs: SLEEF's `POLY` macros group the terms in pairs (Estrin's scheme), which
 takes more multiplications and fewer steps that wait for each other.
@@ -21,8 +21,8 @@ T = template("T")
 
 
 def polynomial(coefficients: tuple[float, ...], single: tuple[float, ...] = ()) -> Inline:
-    """The function of x with these coefficients, of the highest power first; `single`: others for
-    float32.
+    """The polynomial of x with these coefficients, that of the highest power first. `single`:
+    others for float32, which needs fewer.
 
     A multiplication and the addition after it may become one instruction (`contract`).
     """
@@ -32,11 +32,12 @@ def polynomial(coefficients: tuple[float, ...], single: tuple[float, ...] = ()) 
     source = "\n".join(["def polynomial(x):", *_indented([*lines, "return p"])])
     scope: dict[str, Any] = {"__name__": __name__, "T": T, "float32": float32}
     exec(source, scope)
-    scope["polynomial"].__source__ = source  # by which its machine code is found again
+    scope["polynomial"].__source__ = source  # for the key of its machine code in the cache
     return inline(scope["polynomial"], fastmath=("contract",))
 
 
 def _horner(coefficients: tuple[float, ...]) -> list[str]:
+    """The lines that compute p."""
     return [f"p = T({coefficients[0]!r})", *[f"p = p * x + T({c!r})" for c in coefficients[1:]]]
 
 

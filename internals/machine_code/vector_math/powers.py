@@ -1,11 +1,11 @@
 """Powers and roots (`aten/src/ATen/native/cpu/PowKernel.cpp`).
 
-float32: x^y = 2^(y log2 |x|) in double precision, whose 53 bits leave 24 right ones after the
-exponent has taken its 8. What a logarithm cannot say is put in by selects: the sign for a negative
-base and an odd exponent, NaN for a fractional one, 1 for y = 0 and for |x| = 1. float64 would need
-a logarithm of 64 bits and is the C library's `pow`, one number at a time.
+float32: x^y = 2^(y log2 |x|) in double precision: of the logarithm's 53 bits up to 8 become the
+exponent, and enough are left for 24 correct ones. Selects add what a logarithm cannot express: the
+sign for a negative base and an odd exponent, NaN for a fractional one, 1 for y = 0 and for x = 1.
+float64 would need a logarithm of 64 bits, so it is the C library's `pow`, one number at a time.
 
-An exponent known beforehand is better spelled out, as ATen does: 2, 3, 1/2, -1/2, -1, -2.
+An exponent known beforehand is better computed directly, as ATen does for 2, 3, 1/2, -1/2, -1, -2.
 
 How the real one differs: SLEEF's pow carries the logarithm in two numbers, in either precision.
 """
@@ -26,9 +26,8 @@ T = template("T")
 
 @inline
 def pow(x: float, exponent: float) -> Any:
-    """As C's pow: 1 for an exponent 0 and for x = 1, whatever the other is.
-
-    NaN for a negative base and a fractional exponent.
+    """x^exponent, as C's pow: 1 for an exponent of 0 and for x = 1, even if the other is NaN; NaN
+    for a negative base and a fractional exponent.
     """
     if T is float32:
         base, power = float64(x), float64(exponent)
@@ -37,7 +36,7 @@ def pow(x: float, exponent: float) -> Any:
         half = power * 0.5
         whole = floor(power) == power
         odd = whole and floor(half) != half
-        negative = 1.0 / base < 0.0 if a == 0.0 else base < 0.0
+        negative = 1.0 / base < 0.0 if a == 0.0 else base < 0.0  # -0 counts: 1 / -0 is -inf
         p = (-p if odd else (p if whole or a == 0.0 or a == inf else nan)) if negative else p
         p = p if power == power else power
         p = 1.0 if power == 0.0 or base == 1.0 else p

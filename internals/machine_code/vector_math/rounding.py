@@ -1,9 +1,9 @@
-"""Rounding, and what is left of a division (`aten/src/ATen/native/cpu/UnaryOpsKernel.cpp`).
+"""Rounding, and the remainder of a division (`aten/src/ATen/native/cpu/UnaryOpsKernel.cpp`).
 
-floor, ceil, trunc and round (half to even) are single instructions since SSE4.1. fmod is exact by
-repeated subtraction in the C library, one number at a time.
+floor, ceil, trunc and round (half to even) are single instructions since SSE4.1. fmod is the C
+library's, exact by repeated subtraction, one number at a time.
 
-How the real one differs: SLEEF's fmod is a loop over vectors.
+How the real one differs: SLEEF's fmod subtracts in a loop over vectors.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ T = template("T")
 
 @inline
 def floor(x: float) -> Any:
+    """The largest integer that is not above x."""
     return np.floor(x)
 
 
 @inline
 def ceil(x: float) -> Any:
+    """The smallest integer that is not below x."""
     return np.ceil(x)
 
 
@@ -36,13 +38,13 @@ def trunc(x: float) -> Any:
 
 @inline
 def round(x: float) -> Any:
-    """The nearest integer, the even one of two."""
+    """The nearest integer; of two, the even one."""
     return np.rint(x)
 
 
 @inline
 def fmod(a: float, b: float) -> Any:
-    """The rest of a / b, exact, with the sign of a: the C library's."""
+    """The remainder of a / b, exact, with the sign of a."""
     return T(np.fmod(a, b))
 
 

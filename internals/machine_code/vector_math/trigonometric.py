@@ -3,23 +3,23 @@
     x = n pi/2 + r,  |r| <= pi/4
     sin(x) is sin(r), cos(r), -sin(r), -cos(r) for n = 0, 1, 2, 3 modulo 4
 
-The polynomials for sin(r) and cos(r) are the small part. The large one is r: next to a multiple of
-pi/2, x - n pi/2 cancels nearly all digits, and for x = 1e30 all but the last bits of a 100-bit n
-are useless, while 2/pi is needed to 150 bits.
+The polynomials for sin(r) and cos(r) are the easy part. The hard one is r: next to a multiple of
+pi/2, x - n pi/2 cancels nearly all digits. For x = 1e30, n has 100 bits, of which only the last two
+matter, while 2/pi is needed to 150 bits.
 
-float32 is done in double precision (`quadrant_single`), with 2/pi in three parts of 29, 29 and 53
-bits: 29 bits times the 24 of x is exact. An x of 2^50 or more is multiplied by 2^-26, 2^-52 or
-2^-78, which leaves an integer, and 2/pi by the inverse of that; of this the multiples of 4 are left
-out, for they only make full turns. So there are four sets of three constants, and choosing one is a
-select: Payne and Hanek's reduction without a table and without a branch.
+float32 is computed in double precision (`quadrant_single`), with 2/pi in three parts of 29, 29 and
+53 bits: 29 bits times the 24 of x is exact. An x of 2^50 or more is multiplied by 2^-26, 2^-52 or
+2^-78, which leaves an integer, and 2/pi by the inverse of that; multiples of 4 are then subtracted
+from the constant, for they only make full turns. So there are four sets of three constants, and
+choosing one is a select: Payne and Hanek's reduction without a table and without a branch.
 
-float64 has no wider type to be done in, and is done in integers (`payne_hanek.quadrant_any`).
+There is no wider type for float64, which is computed in integers (`payne_hanek.quadrant_any`).
 
 The coefficients are minimax for the relative error of sin(r) and of cos(r), found with Remez'
 algorithm in 50 digits; the errors are 2^-28 and 2^-33 for float32, 2^-58 and 2^-64 for float64.
 
-How the real one differs: SLEEF looks whether any lane of the vector is large and branches to Payne
-and Hanek's table if so.
+How the real one differs: SLEEF branches to Payne and Hanek's table if any lane of the vector is
+large.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def tan(x: float) -> Any:
 
 @inline
 def quadrant(x: float) -> tuple[Any, Any]:
-    """n modulo 4 in the last bits of an integer, and r in float64, of x = n pi/2 + r."""
+    """(n modulo 4 in the last bits of an integer, r in float64) of x = n pi/2 + r."""
     if T is float32:
         return quadrant_single(x)
     else:
@@ -68,9 +68,7 @@ def quadrant(x: float) -> tuple[Any, Any]:
 
 @inline
 def quadrant_single(x: float) -> tuple[Any, Any]:
-    """n modulo 4 in the last bits of an integer, and r in float64 with more digits than a float32
-    has, for any float32.
-    """
+    """`quadrant` of any float32; r has more digits than a float32."""
     a = abs(float64(x))
     far, farther, farthest = a >= 2.0**50, a >= 2.0**76, a >= 2.0**102
     scale, high, middle, low = (
@@ -94,6 +92,7 @@ def quadrant_single(x: float) -> tuple[Any, Any]:
     a = float64(x) * scale
     first = a * high
     second = a * middle
+    # 6755399441055744 is 1.5 * 2^52: adding it rounds to an integer, in the last bits of the sum
     n1 = first + 6755399441055744.0
     rest = (first - (n1 - 6755399441055744.0)) + second
     n2 = rest + 6755399441055744.0
@@ -104,8 +103,10 @@ def quadrant_single(x: float) -> tuple[Any, Any]:
 
 @inline
 def sine_in_quadrant(n: int, r: float) -> Any:
-    """The sine of n pi/2 + r: sin(r) or cos(r) by the last bit of n, negative by the bit before."""
+    """The sine of n pi/2 + r: the last bit of n decides between sin(r) and cos(r), the bit before
+    it is the sign."""
     y = cosine_of_small(r) if n & 1 else sine_of_small(r)
+    # n & 2 moved to the sign bit
     if T is float32:
         return from_bits(bits(y) ^ int32(int32(n & 2) << int32(30)))
     else:

@@ -1,7 +1,7 @@
-"""The ways to do a convolution: direct, depthwise, Winograd. Each packs the weights as its kernel
-reads them, and makes a step.
+"""The algorithms for a convolution: direct, depthwise, Winograd. Each packs the weights in the
+order in which its kernel reads them, and makes a step of a program.
 
-`candidates` lists what is worth trying for a problem; `choice.py` tries.
+`choice.py` decides which of them are worth trying for a problem, and tries them.
 
 How the real one differs: oneDNN has an ordered list of implementations for each CPU and takes the
 first that says yes.
@@ -32,27 +32,30 @@ if TYPE_CHECKING:
 
 
 class Scratch:
-    """Memory for what is between the phases of an algorithm; all layers of a network share it."""
+    """Memory for intermediate values of an algorithm; all layers of a network share it, as only one
+    runs at a time."""
 
     def __init__(self) -> None:
         self.array = aligned_zeros((0,))
 
     def address(self, numbers: int) -> int:
+        """The address of memory for at least this many float32 numbers."""
         if numbers > self.array.size:
             self.array = aligned_zeros((numbers,))
         return address_of(self.array)
 
 
 class Made(NamedTuple):
-    """A step, and the arrays that it reads, which must live as long."""
+    """A step, and the arrays whose addresses it has, which must live as long."""
 
     step: Step
     kept: tuple[Any, ...]
 
 
 class Direct(NamedTuple):
-    """`direct.py`, with a tile of pixels and blocks. `groups_fastest`: all groups of blocks for one
-    row of tiles, then the next."""
+    """`direct.py`, with a tile of `rows` x `columns` pixels and `blocks` blocks of channels.
+
+    groups_fastest: do all groups of blocks for one row of tiles, then the next row."""
 
     rows: int
     columns: int
@@ -66,8 +69,10 @@ class Direct(NamedTuple):
         return f"direct, {pixels} pixels x {self.blocks * LANES} channels{_prefetched(self.ahead)}"
 
     def make(self, p: Problem, scratch: Scratch) -> Made:
+        """The step that solves the problem this way."""
         view = View.of(p)
         weights, starts, counts = self.pack(p)
+        # planes have no block of channels to loop over, so the columns of the kernel are unrolled
         inner = p.layer.weight.shape[3] if p.x.lanes == 1 else LANES
         tile = Tile(self.rows, self.columns, self.blocks, inner, view.pixel_step, self.ahead)
         groups, bias, dilation = len(starts), aligned(p.bias()), p.layer.dilation
@@ -84,12 +89,13 @@ class Direct(NamedTuple):
         )
 
     def pack(self, p: Problem) -> tuple[Any, Any, tuple[int, int, int]]:
-        """The weights in the order of reading, one row for each group of blocks; where each finds
-        its input; the outer steps.
+        """The weights in the order of reading, one row for each group of blocks; where each group
+        finds its input, in elements; and how often each outer loop turns.
         """
         a, blocks = p.layer, p.out.blocks
         w = a.weight
         outputs, inputs, height, width = w.shape
+        # the last group begins earlier where it would reach beyond the last block
         firsts = [min(b, blocks - self.blocks) for b in range(0, blocks, self.blocks)]
         if a.groups == 1:
             lanes = p.x.lanes
@@ -107,6 +113,8 @@ class Direct(NamedTuple):
         packed = []
         for row in rows:
             split = row.reshape(self.blocks, LANES, depth, lanes, height, width)
+            # outer steps (depth, height, width), then inner ones (lanes), then the vectors; for
+            # planes (depth, height), then (width)
             packed.append(
                 split.transpose(2, 4, 5, 3, 0, 1)
                 if lanes > 1
@@ -117,7 +125,7 @@ class Direct(NamedTuple):
 
 
 class Depthwise(NamedTuple):
-    """`depthwise.py`, so many pixels at a time."""
+    """`depthwise.py`, with `columns` pixels at a time."""
 
     columns: int
 
@@ -126,8 +134,10 @@ class Depthwise(NamedTuple):
         return f"depthwise, {self.columns} pixels x {LANES} channels"
 
     def make(self, p: Problem, scratch: Scratch) -> Made:
+        """The step that solves the problem this way, which needs a depthwise convolution."""
         a = p.layer
         height, width = a.weight.shape[2:]
+        # (C, 1, kh, kw) to (blocks, kh, kw, 16)
         padded = np.zeros((p.out.blocks * LANES, height, width), np.float32)
         padded[: len(a.weight)] = a.weight[:, 0]
         weights = aligned(padded.reshape(p.out.blocks, LANES, height, width).transpose(0, 2, 3, 1))
@@ -139,10 +149,10 @@ class Depthwise(NamedTuple):
         self, x: Buffer, out: Buffer, residual: Buffer | None, weights: Any, bias: Any, a: Any,
         kernel_size: tuple[int, int], threads: int,
     ) -> Made:  # fmt: skip
-        """Weights (blocks, kh, kw, 16), or (1, kh, kw, 16) for all; `a` has stride, padding,
-        dilation and bounds.
+        """A step with weights (blocks, kh, kw, 16), or (1, kh, kw, 16) that serve all blocks. `a`,
+        a layer, has stride, padding, dilation and bounds.
         """
-        dilation = getattr(a, "dilation", (1, 1))
+        dilation = getattr(a, "dilation", (1, 1))  # average pooling has none
         n, _, h, w = out.sizes
         source, bias = x.place(*a.padding), aligned(bias)
         tile = DepthwiseTile(self.columns, a.stride[1])
@@ -160,8 +170,8 @@ class Depthwise(NamedTuple):
 
 
 class Winograd(NamedTuple):
-    """`winograd.py`: F(m, 3), products of `columns` tiles and `blocks` blocks; groups of tiles; the
-    output channels in slices.
+    """`winograd.py`: F(m, 3), whose register tile has `columns` tiles and `blocks` blocks; `tiles`
+    image tiles are done together, and the output channels are cut into `slices`.
     """
 
     m: int
@@ -177,6 +187,7 @@ class Winograd(NamedTuple):
         return f"Winograd F({self.m}, 3), {tile}{_prefetched(self.ahead)}"
 
     def make(self, p: Problem, scratch: Scratch) -> Made:
+        """The step that solves the problem this way, with memory for the transformed tiles."""
         tile = WinogradTile(self.m, self.columns, self.blocks, self.ahead)
         n, _, height, width = p.out.sizes
         weights, bias = self.pack(p), aligned(p.bias())
@@ -185,7 +196,7 @@ class Winograd(NamedTuple):
         group_tiles = min(self.tiles, n * tiles)
         slice_groups = ceil(ceil(p.out.blocks / self.blocks) / self.slices)
         items = ceil(n * tiles / group_tiles) * self.slices
-        # what a thread does at once uses one part of the scratch memory
+        # each thread takes all its items in one call, which uses the scratch memory of its first
         share = ceil(items / p.threads)
         size = (self.m + 2) ** 2 * group_tiles * LANES * (p.x.blocks + p.out.blocks)
         size_of_item = ceil(size / share / LANES) * LANES
@@ -204,9 +215,10 @@ class Winograd(NamedTuple):
         )
 
     def pack(self, p: Problem) -> Any:
-        """The weights at the points, (points, groups of blocks, input channels, blocks, 16)."""
+        """The weights at the points, (points², groups of blocks, input channels, blocks, 16)."""
         outputs, inputs = p.layer.weight.shape[:2]
         g = np.array(winograd.matrices(self.m)[1], np.float64)
+        # G w Gᵀ as one product: (points², 9) @ (9, outputs * inputs)
         both = np.kron(g, g).astype(np.float32)
         at_points = both @ np.ascontiguousarray(p.layer.weight.reshape(outputs * inputs, 9).T)
         padded = np.zeros((len(both), p.out.blocks, LANES, p.x.blocks * LANES), np.float32)
@@ -226,11 +238,13 @@ ALGORITHMS: dict[str, type[Any]] = {"direct": Direct, "depthwise": Depthwise, "w
 
 
 def to_list(algorithm: Algorithm) -> list[Any]:
-    """For a file."""
+    """The algorithm's name and fields, as JSON can store them."""
     return [type(algorithm).__name__.lower(), *algorithm]
 
 
 def from_list(description: list[Any]) -> Algorithm:
+    """The algorithm of a list by `to_list`. Raises KeyError, TypeError or ValueError for any
+    other."""
     name, *numbers = description
     found: Algorithm = ALGORITHMS[name](*numbers)
     return found
@@ -244,20 +258,21 @@ def step(
     threads: int,
     at_a_time: int = 0,
 ) -> Step:
-    """A step of the kernel for a tile; without `at_a_time` a thread takes as much as leaves several
-    turns for each."""
+    """A step of the kernel for a tile. Without `at_a_time` a thread takes a sixth of its share at a
+    time, so that quick threads can take over from slow ones."""
     entry = vector_code.entry_of(write, type(record), *(() if tile is None else (tile,)))
     return Step(entry, tuple(flat(record)), items, at_a_time or max(1, items // (threads * 6)))
 
 
 def small_step(name: str, record: tuple[Any, ...], items: int, threads: int) -> Step:
-    """A step of one of `small_kernels.py`."""
+    """A step of the kernel that `small_kernels.write_{name}` writes."""
     return step(getattr(small_kernels, f"write_{name}"), record, None, items, threads)
 
 
 def registers() -> int:
-    """How many sums of 16 numbers fit into this CPU's registers, beside what they are made of."""
+    """How many sums of 16 numbers fit into this CPU's registers, beside their operands."""
     bits, count = vector_registers()
+    # 16 float32 fill one register of 512 bits, two of 256, four of 128
     return 28 if bits == 512 else 6 if bits == 256 or count == 32 else 2
 
 
@@ -268,10 +283,10 @@ def pointer(array: Array) -> Pointer:
 def _rows_of_groups(
     w: Array, groups: int, firsts: list[int], width: int, in_blocks: int
 ) -> tuple[list[Any], list[int], int]:
-    """Weights of a grouped convolution as dense ones for the input blocks that each group of output
-    blocks meets.
+    """Weights of a grouped convolution as dense ones: for each group of output blocks, those of all
+    input blocks that it reads, with zeros for channels of other groups.
 
-    What belongs to other groups of channels is zero there.
+    Returns (the weights, the first input block of each, how many input blocks all of them read).
     """
     outputs, inputs = w.shape[:2]
     per_group = outputs // groups
@@ -283,7 +298,7 @@ def _rows_of_groups(
     depth = max(last - first for first, last in spans)
     rows, starts = [], []
     for b, (first, _) in zip(firsts, spans):
-        start = min(first, in_blocks - depth)
+        start = min(first, in_blocks - depth)  # all read `depth` blocks, also those that need fewer
         row = np.zeros((width * LANES, depth * LANES, *w.shape[2:]), np.float32)
         for o in range(b * LANES, min((b + width) * LANES, outputs)):
             at = o // per_group * inputs - start * LANES

@@ -1,13 +1,14 @@
-"""Where activations lie: in blocks of 16 channels, (N, C/16, H, W, 16), inside a border of zeros.
+"""The memory of activations: blocks of 16 channels, (N, C/16, H, W, 16), inside a border of zeros.
 
-A vector register holds 16 channels of one pixel, neighbouring pixels are neighbours in memory, and
-what a convolution's padding asks for is there: nothing has to be tested at the edges. Channels that
-fill up the last block are zero too.
+A vector register holds 16 channels of one pixel, and neighbouring pixels are neighbours in memory.
+The border holds the zeros of a convolution's padding, so the kernels need no test at the edges.
+Channels that fill up the last block are zero too.
 
-Pictures come with three channels, too few for a block; for the first convolution they lie as they
-came, (N, C, H, W), with a border.
+Pictures have three channels, too few for a block; for the first convolution they keep their layout,
+(N, C, H, W), and get a border only.
 
-How the real one differs: this is oneDNN's `nChw16c`; it has no border, its kernels test instead.
+How the real one differs: oneDNN's `nChw16c` is this layout without the border; its kernels test for
+the edges instead.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """Where something begins and how far images, blocks and rows are apart, in elements. `address`
-    0 is nothing.
+    """Where a value begins, and how far apart images, blocks and rows are, in elements. `address` 0
+    means that there is no value.
     """
 
     address: Pointer
@@ -40,7 +41,8 @@ NOWHERE = Place(0, 0, 0, 0)
 
 
 class Buffer:
-    """Room for N pictures of C channels; `lanes` is 16 for blocks and 1 for planes."""
+    """Memory of zeros for N pictures of C channels, (N, blocks, H + 2 * border, W + 2 * border,
+    lanes); `lanes` is 16 for blocks and 1 for planes."""
 
     def __init__(self, sizes: tuple[int, ...], border: int, lanes: int = LANES) -> None:
         n, c, h, w = (*sizes, 1, 1)[:4]
@@ -52,8 +54,8 @@ class Buffer:
         self.image = self.block * self.blocks
 
     def place(self, up: int = 0, left: int = 0) -> Place:
-        """The first pixel, or one `up` and `left` of it, in the border. Raises ValueError outside
-        the border.
+        """The place of the first pixel, or of one that many pixels `up` and `left` of it. Raises
+        ValueError if that is outside the border.
         """
         if max(up, left) > self.border:
             raise ValueError(f"a border of {self.border} is less than {max(up, left)}")
@@ -67,22 +69,24 @@ class Buffer:
 
 
 class Pool:
-    """Buffers used again when their value is not needed any more. The border of a used one is still
-    zero, for the same size only."""
+    """Buffers that are used again when their value is not needed any more. Only for the same size
+    and border: then a used buffer's border is still zero."""
 
     def __init__(self) -> None:
         self.free: dict[Any, list[Buffer]] = defaultdict(list)
 
     def take(self, sizes: tuple[int, ...], border: int) -> Buffer:
-        known = self.free[sizes, border]
-        return known.pop() if known else Buffer(sizes, border)
+        """A free buffer, or a new one."""
+        free = self.free[sizes, border]
+        return free.pop() if free else Buffer(sizes, border)
 
     def give(self, sizes: tuple[int, ...], buffer: Buffer) -> None:
+        """Let others take the buffer."""
         self.free[sizes, buffer.border].append(buffer)
 
 
 def aligned_zeros(shape: tuple[int, ...]) -> Any:
-    """A float32 array of zeros that begins at a cache line."""
+    """A float32 array of zeros that begins at a cache line, of 64 bytes."""
     count = int(np.prod(shape, dtype=np.int64))
     memory = np.zeros(count + 16, np.float32)
     skip = -address_of(memory) % 64 // 4
@@ -97,4 +101,5 @@ def aligned(array: Array) -> Any:
 
 
 def address_of(array: Array) -> int:
+    """The address of an array's first element."""
     return int(array.__array_interface__["data"][0])

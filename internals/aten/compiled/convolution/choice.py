@@ -1,8 +1,8 @@
-"""Which algorithm a layer gets: by trying, once on a machine.
+"""Chooses the algorithm for a layer by trying several, once on each machine.
 
-A model of the processor says which tiles are worth trying, the clock says which is best. Between
-two runs a large array is written, so that weights come from memory as they will in a network that
-is larger than the cache. What was found is kept on disk under the layer's sizes, the CPU and the
+A model of the processor says which tiles are worth trying, the clock says which is best. Before
+each timed run a large array is written, so that weights come from memory, as they do in a network
+that is larger than the cache. The choice is kept on disk under the layer's sizes, the CPU and the
 number of threads.
 
 How the real one differs: oneDNN decides by rules; cuDNN's `benchmark` and Inductor's `max_autotune`
@@ -41,17 +41,17 @@ from .problem import Problem, View
 from .runner import Program
 from .small_kernels import Combine
 
-RUNS = 4
+RUNS = 4  # of which the quickest counts
 PROMISING = 4  # direct tiles that are tried
-LARGE = 1 << 16  # weights that a processor's caches may not hold
-AHEAD = 1 << 12  # how far ahead they are fetched then: 16 kilobytes
-# what Winograd's scratch memory of one thread should not exceed: a megabyte
+LARGE = 1 << 16  # weights; more may not stay in a processor's caches
+AHEAD = 1 << 12  # how far ahead they are fetched then, in numbers: 16 kilobytes
+# the most numbers of Winograd's scratch memory for one thread: a megabyte
 CACHE_NUMBERS = 1 << 18
 
 
 class Choice(NamedTuple):
-    """The algorithm for a layer. `ratio` is its time over that of the best direct one; `tried` is
-    how many were tried just now."""
+    """The algorithm for a layer. `ratio` is its time over that of the best one that is not
+    Winograd's; `tried` is how many were tried now, 0 if the choice was on disk."""
 
     algorithm: Algorithm
     ratio: float
@@ -61,9 +61,10 @@ class Choice(NamedTuple):
 def choose(
     p: Problem, scratch: Scratch, tell: Callable[[], None] = lambda: None
 ) -> tuple[Choice, Made]:
-    """The best algorithm for a layer, from the disk or by trying; `tell` is called before that,
-    since it takes a while.
+    """The best algorithm for a layer, from the disk or by trying; `tell` is called before trying,
+    which takes a while.
     """
+    # the version of the code is part of the key: other kernels have other times
     key = digest(
         "convolution choice",
         p.key,
@@ -86,7 +87,7 @@ def choose(
 
 
 def candidates(p: Problem) -> list[Algorithm]:
-    """The algorithms worth trying, the most promising first."""
+    """The algorithms worth trying. A depthwise convolution has only its own."""
     if p.depthwise and p.x.lanes == LANES:
         width = p.out.sizes[3]
         return [
@@ -96,12 +97,15 @@ def candidates(p: Problem) -> list[Algorithm]:
 
 
 def _direct_candidates(p: Problem) -> list[Algorithm]:
+    """The `PROMISING` direct tiles with the least estimated cost, each in two variants: fetching
+    weights ahead or not if they are many, else with either order of the loops."""
     view, room = View.of(p), registers()
-    found: list[tuple[float, Direct]] = []
+    found: list[tuple[float, Direct]] = []  # (cost, tile)
     for blocks in (1, 2, 3, 4, 8):
         if blocks > p.out.blocks or (p.layer.groups > 1 and blocks > 1):
             continue
         for rows in range(1, min(view.height, 8) + 1):
+            # widths that cut a row into equal tiles: a last tile that begins earlier repeats work
             widths = {_fit(view.width, most) for most in range(1, room // (rows * blocks) + 1)}
             for columns in widths:
                 found.append(
@@ -113,7 +117,7 @@ def _direct_candidates(p: Problem) -> list[Algorithm]:
     found.sort()
     best = [tile for _, tile in found[:PROMISING]]
     if p.layer.weight.size > LARGE:
-        # read once from memory, so as early as possible, rather than many times
+        # keep the order that reads them from memory once, and try to fetch them ahead
         return [t._replace(ahead=a) for t in best for a in (0, AHEAD)]
     several = p.out.blocks > best[0].blocks and view.height * view.batch > 1
     return [
@@ -122,11 +126,13 @@ def _direct_candidates(p: Problem) -> list[Algorithm]:
 
 
 def _cost(rows: int, columns: int, blocks: int, view: View, all_blocks: int, room: int) -> float:
-    """Cycles for one inner step of all tiles. Two multiply-adds and two loads fit into one, and a
-    sum is ready after four.
+    """An estimate of the cycles for one inner step of all tiles. A cycle has room for two
+    multiply-adds and two loads, and a sum is ready four cycles after its addition began.
     """
     sums = rows * columns * blocks
+    # one block of weights: the input number is spread as part of the multiply-add itself
     loads = blocks + (rows * columns if blocks > 1 else 0) + (sums if blocks == 1 else 0) * 0.1
+    # sums that fit into no register are written to memory and read again
     spilled = max(0, sums + blocks + 1 - room - 3)
     step = max(sums / 2, loads / 2, 4.0) + spilled
     tiles = ceil(view.height / rows) * ceil(view.width / columns) * ceil(all_blocks / blocks)
@@ -134,6 +140,8 @@ def _cost(rows: int, columns: int, blocks: int, view: View, all_blocks: int, roo
 
 
 def _winograd_candidates(p: Problem) -> list[Algorithm]:
+    """Winograd's algorithms with several sizes; none unless it is a plain 3x3 convolution of
+    blocks."""
     a = p.layer
     n, _, height, width = p.out.sizes
     three = a.weight.shape[2:] == (3, 3) and a.stride == a.dilation == (1, 1) and a.groups == 1
@@ -145,12 +153,14 @@ def _winograd_candidates(p: Problem) -> list[Algorithm]:
             continue
         tiles = n * ceil(height / m) * ceil(width / m)
         most = max(CACHE_NUMBERS // ((m + 2) ** 2 * LANES * (p.x.blocks + p.out.blocks)), 4)
+        # tiles done together: as many as the cache holds, half of them, or a thread's whole share
         sizes = {
             _fit(tiles, most),
             _fit(tiles, max(most // 2, 4)),
             _fit(tiles, min(ceil(tiles / p.threads), 4 * most)),
         }
         for size in sorted(sizes):
+            # fewer groups of tiles than threads: the output channels are shared out instead
             slices = 1 if ceil(tiles / size) >= p.threads else min(p.threads, p.out.blocks)
             for columns, blocks in (
                 ((4, 4), (7, 2), (14, 1)) if registers() > 6 else ((3, 2), (6, 1), (2, 1))
@@ -166,11 +176,13 @@ def _winograd_candidates(p: Problem) -> list[Algorithm]:
 
 
 def _fit(total: int, most: int) -> int:
-    """The size of equal parts of at most `most` that `total` is cut into."""
+    """The size of the parts when `total` is cut into as few equal parts of at most `most` as
+    possible."""
     return ceil(total / ceil(total / max(1, min(most, total))))
 
 
 def _try_all(p: Problem, scratch: Scratch) -> Choice:
+    """The quickest candidate, as measured."""
     times = [(measure(a.make(p, scratch), p.threads), a) for a in candidates(p)]
     best, algorithm = min(times, key=lambda pair: pair[0])
     plain = [t for t, a in times if not isinstance(a, Winograd)]
@@ -180,8 +192,7 @@ def _try_all(p: Problem, scratch: Scratch) -> Choice:
 def measure(made: Made, threads: int) -> float:
     """The least time in seconds that a step takes with its weights in memory, not in the cache.
 
-    On one thread it is that thread's time, so that whatever else the machine is doing does not
-    count.
+    On one thread only that thread's own time counts, not what other programs take.
     """
     program = Program([made.step], threads)
     clock = time.thread_time if threads == 1 else time.perf_counter
@@ -196,7 +207,7 @@ def measure(made: Made, threads: int) -> float:
 
 
 def _evict(threads: int) -> None:
-    """Fill the caches of all threads with something else; afterwards all of them are awake."""
+    """Fill the caches of all threads with other data. This also wakes the threads."""
     b = _ballast()
     place, (_, _, h, w) = b.place(), b.sizes
     record = Combine(place, NOWHERE, place, b.blocks, h, w, -inf, inf)
@@ -205,4 +216,5 @@ def _evict(threads: int) -> None:
 
 @once
 def _ballast() -> Buffer:
+    """48 megabytes, more than most caches hold."""
     return Buffer((1, LANES, 768, 1024), 0)

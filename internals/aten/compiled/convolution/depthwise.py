@@ -1,12 +1,12 @@
 """Depthwise convolution: every channel has its own kernel, and nothing is added up over channels.
 
-In the blocked layout 16 channels lie side by side, so a vector of inputs times a vector of weights
-is all there is:
+In the blocked layout 16 channels lie side by side, so a vector of inputs is multiplied by a vector
+of weights:
 
     for each kernel element: sums[pixel] += x[pixel] * w      a row of `columns` pixels at a time
 
-There is one multiplication for each number loaded: memory decides the speed. With equal weights for
-all channels it is average pooling (`pooling.py`).
+There is one multiplication for each number loaded, so memory decides the speed. With weights that
+are all the same, it is average pooling (`Network._average`).
 
 How the real one differs: oneDNN's `jit_uni_dw_conv_kernel_f32.cpp` unrolls over the kernel's
 elements.
@@ -25,14 +25,14 @@ from .direct import Ends, Finish
 
 
 class DepthwiseTile(NamedTuple):
-    """One kernel: so many pixels at a time, whose inputs are `step` pixels apart."""
+    """One kernel: `columns` pixels at a time, whose inputs are `step` (the stride) pixels apart."""
 
     columns: int
     step: int
 
 
 class Depthwise(NamedTuple):
-    """The arguments; the rows of `x` are those of the output."""
+    """The kernel's arguments; the rows of `x` are a stride apart, so they match the output's."""
 
     x: Place
     weights: Pointer
@@ -42,9 +42,9 @@ class Depthwise(NamedTuple):
     width: int
     kernel_rows: int
     kernel_columns: int
-    kernel_row: int  # how far apart those are in x
+    kernel_row: int  # how far apart the kernel's rows are in x
     kernel_column: int
-    w_block: int
+    w_block: int  # from the weights of a block to the next; 0 if all share them
 
 
 def write_depthwise(tile: DepthwiseTile) -> str:
@@ -65,10 +65,12 @@ def write_depthwise(tile: DepthwiseTile) -> str:
         b = code.load(a.ends.bias, code.mul(block, LANES))
 
         def some_pixels(j: Any, _: object) -> None:
+            # the last pixels begin earlier where they would cross the edge
             column = code.mul(
                 code.min(code.mul(j, tile.columns), code.sub(a.width, tile.columns)), LANES
             )
 
+            # both loops carry where they read x, where they read weights, and the sums
             def kernel_row(k: Any, carried: list[Any]) -> list[Any]:
                 line, w, *sums = carried
 
@@ -87,6 +89,7 @@ def write_depthwise(tile: DepthwiseTile) -> str:
                 return [code.at(line, a.kernel_row), w, *sums]
 
             def places(to: Place) -> list[Any]:
+                """The addresses of the pixels' vectors."""
                 base = code.at(code.place(to, image, block, row), column)
                 return [code.at(base, c * LANES) for c in range(tile.columns)]
 

@@ -10,8 +10,8 @@ channels, in registers.
         sums += residual, clamped, stored
 
 A pixel's input number is used for `blocks` vectors and a vector of weights for all pixels, so there
-is far more arithmetic than memory traffic. Which numbers "input[pixel + u]" are is said by strides,
-so one kernel serves
+is far more arithmetic than memory traffic. Strides say where "input[pixel + u]" lies, so one kernel
+serves
 
 - blocked inputs (N, C/16, H, W, 16): the inner steps are the 16 channels of a block, the outer ones
   blocks and kernel elements;
@@ -19,10 +19,11 @@ so one kernel serves
   the kernel;
 - matrix products: linear layers, and the products inside Winograd's algorithm.
 
-Nothing is done about edges: where pixels or blocks do not fill the last tile, it begins earlier and
-does some of them again.
+Edges need no code of their own: where pixels or blocks do not fill the last tile, it begins earlier
+and computes some of them again.
 
-How the real one differs: oneDNN's kernel (`jit_avx512_common_conv_kernel.cpp`) has the same loops.
+How the real one differs: oneDNN's kernel (`jit_avx512_common_conv_kernel.cpp`) has the same loops,
+in machine code that it assembles itself, with shorter tiles at the edges.
 """
 
 from __future__ import annotations
@@ -38,22 +39,21 @@ from .buffers import Place
 
 
 class Tile(NamedTuple):
-    """The unrolled loops: pixels (rows x columns), blocks of output channels, inner steps; how far
-    apart the inputs of neighbouring pixels are; and how far ahead weights are fetched into the
-    cache (0: left to the processor, which does not do it across pages).
-    """
+    """The unrolled loops of a kernel: `rows` x `columns` pixels, `blocks`, `inner` steps."""
 
     rows: int
     columns: int
-    blocks: int
+    blocks: int  # of 16 output channels
     inner: int
-    pixel_step: int
+    pixel_step: int  # how far apart the inputs of neighbouring pixels are
+    # how far ahead weights are fetched into the cache, in numbers; 0: the processor decides, which
+    # does not fetch across pages
     ahead: int = 0
 
 
 class Ends(NamedTuple):
-    """The bias that sums begin with, and where they go: between bounds, with the residual added
-    (its address is 0 where there is none)."""
+    """The bias that sums begin with, and where they go: clamped to bounds, after the residual was
+    added (its address is 0 where there is none)."""
 
     bias: Pointer
     residual: Place
@@ -71,22 +71,22 @@ class Steps(NamedTuple):
 
 
 class Direct(NamedTuple):
-    """The arguments. Weights are packed in the order of reading, and `starts` says where each group
-    of blocks finds its input."""
+    """The kernel's arguments. Weights are packed in the order of reading, and `starts` says where
+    each group of blocks finds its input."""
 
     x: Place
     weights: Pointer
     starts: Pointer
     ends: Ends
     batch: int
-    groups: int
+    groups: int  # of blocks: each has as many as a tile
     blocks: int
-    groups_fastest: int
+    groups_fastest: int  # whether items count groups first, then rows of tiles, then images
     height: int
     width: int
-    counts: Steps
-    steps: Steps  # how far apart they lie in x
-    w_group: int
+    counts: Steps  # how often each outer loop turns
+    steps: Steps  # how far apart its turns lie in x
+    w_group: int  # numbers in the weights of a group
 
 
 def write_direct(tile: Tile) -> str:
@@ -102,11 +102,13 @@ def write_direct(tile: Tile) -> str:
     ends = Finish(code, a.ends)
 
     def one_item(i: Any, _: object) -> None:
+        # i counts (image, row, group) or (group, image, row), the last of them fastest
         rest, last = code.divmod(i, code.select(fastest, a.groups, row_tiles))
         first, middle = code.divmod(rest, code.select(fastest, row_tiles, a.batch))
         image = code.select(fastest, first, middle)
         row = code.select(fastest, middle, last)
         group = code.select(fastest, last, first)
+        # the last tile begins earlier rather than cross the edge
         row = code.min(code.mul(row, tile.rows), code.sub(a.height, tile.rows))
         block = code.min(code.mul(group, tile.blocks), code.sub(a.blocks, tile.blocks))
         x_at = code.at(code.place(a.x, image, 0, row), code.load_int(a.starts, group))
@@ -145,7 +147,7 @@ Places = Callable[[Any], list[Any]]  # the addresses of vectors in the residual,
 
 
 class Finish:
-    """The code for what happens to sums on their way out."""
+    """The epilogue: the code that adds the residual to sums, clamps them and stores them."""
 
     def __init__(self, code: Code, ends: Ends) -> None:
         self.code, self.ends = code, ends
@@ -156,7 +158,7 @@ class Finish:
         )
 
     def results(self, sums: list[Any], places: Places) -> list[Any]:
-        """The sums with the residual, between the bounds."""
+        """The sums plus the residual, if there is one, clamped to the bounds."""
         code, residual = self.code, self.ends.residual
 
         def with_residual(sums: list[Any]) -> list[Any]:
@@ -167,11 +169,13 @@ class Finish:
         ]
 
     def store(self, sums: list[Any], places: Places) -> None:
+        """Write the results to the output."""
         for v, at in zip(self.results(sums, places), places(self.ends.out)):
             self.code.store(v, at)
 
 
-# from where in x it is, and what it carries on, to what comes after it
+# the code of one turn of a loop: takes the address in x and the values carried from turn to turn,
+# returns the new values
 Step = Callable[[Any, list[Any]], list[Any]]
 
 
@@ -186,7 +190,8 @@ def add_products(
 ) -> list[Any]:
     """The code for the sums of a tile, ordered by rows, columns, blocks. Rows lie `x_row` apart.
 
-    loops: how often each outer loop turns, at least once, and how far its turns lie apart in x.
+    loops: (how often it turns, at least once; how far apart its turns lie in x) for each outer
+    loop, the outermost first.
     """
     offsets = [code.mul(x_row, r) if r else 0 for r in range(tile.rows)]
 
@@ -206,6 +211,7 @@ def add_products(
             sums = code.add_outer(pixels, w, sums)
         return [code.at(w_at, tile.inner * tile.blocks * LANES), *sums]
 
+    # wrap the loops round each other, from the innermost to the outermost
     step: Step = multiply
     for count, distance in reversed(loops):
         step = _repeated(code, step, count, distance)

@@ -1,9 +1,9 @@
-"""A region of a network as the kernels see it: a list of layers, and the values between them by
-number.
+"""A region of a network as the kernels see it: a list of layers, which read and write numbered
+values.
 
 The list says nothing about memory or algorithms; `network.py` decides that when the sizes are
-known. `fuse` writes it shorter first: what only changes a convolution's result on its way out is
-done by the convolution, before it stores:
+known. `fuse` shortens it first: a convolution does the operations on its result itself, before it
+stores it:
 
     conv, relu          ->  conv with low=0
     conv, hardtanh      ->  conv with low, high
@@ -27,7 +27,7 @@ Sizes = tuple[int, ...]
 @dataclass(frozen=True)
 class Layer:
     """The fields of all layers: the numbers of the values read and of the one written, and bounds
-    for the result.
+    that the result is clamped to.
     """
 
     inputs: tuple[int, ...]
@@ -38,8 +38,8 @@ class Layer:
 
 @dataclass(frozen=True)
 class Convolution(Layer):
-    """`weight` (O, C/groups, kh, kw), `bias` (O,) or None: arrays. A second input, if any, is added
-    to the result.
+    """A convolution with `weight` (O, C/groups, kh, kw) and `bias` (O,) or None, both arrays. A
+    second input, if any, is added to the result.
     """
 
     weight: Any
@@ -52,8 +52,8 @@ class Convolution(Layer):
 
 @dataclass(frozen=True)
 class Linear(Layer):
-    """`weight` (O, I), `bias` (O,) or None, for rows of I numbers; a second input, if any, is
-    added. Pictures are flattened before."""
+    """A linear layer with `weight` (O, I) and `bias` (O,) or None, for rows of I numbers. A second
+    input, if any, is added to the result."""
 
     weight: Any
     bias: Any
@@ -61,6 +61,8 @@ class Linear(Layer):
 
 @dataclass(frozen=True)
 class MaxPool(Layer):
+    """The largest element of each window of an (N, C, H, W) value; padding counts as -inf."""
+
     kernel: tuple[int, int]
     stride: tuple[int, int]
     padding: tuple[int, int] = (0, 0)
@@ -70,7 +72,8 @@ class MaxPool(Layer):
 
 @dataclass(frozen=True)
 class AveragePool(Layer):
-    """Zeros of the padding count. A kernel of None is as large as the picture."""
+    """The mean of each window, in which the zeros of the padding count. A kernel of None is as
+    large as the picture."""
 
     kernel: tuple[int, int] | None
     stride: tuple[int, int] = (1, 1)
@@ -79,12 +82,12 @@ class AveragePool(Layer):
 
 @dataclass(frozen=True)
 class Sum(Layer):
-    """The sum of two values of the same size, or one value, between `low` and `high`."""
+    """The sum of two values of the same size, or a single value, clamped to `low` and `high`."""
 
 
 @dataclass(frozen=True)
 class Flatten(Layer):
-    """From the first dimension on; nothing happens in memory."""
+    """(N, C, H, W) as (N, C * H * W). Only the sizes change, not the memory."""
 
 
 def fuse(layers: Sequence[Layer], outputs: Sequence[int]) -> list[Layer]:
@@ -94,27 +97,28 @@ def fuse(layers: Sequence[Layer], outputs: Sequence[int]) -> list[Layer]:
         first, second = pair
         a, b = found[first], found[second]
         merged = replace(a, output=b.output, low=b.low, high=b.high)
-        if len(b.inputs) == 2:
+        if len(b.inputs) == 2:  # the other term becomes the residual
             other = b.inputs[1] if b.inputs[0] == a.output else b.inputs[0]
             merged = replace(merged, inputs=(*a.inputs, other))
-        found[second] = merged  # where the other term of a sum is known
+        found[second] = merged  # not at `first`: the other term may be computed in between
         del found[first]
     return found
 
 
 def _fusible(layers: list[Layer], outputs: Sequence[int]) -> tuple[int, int] | None:
-    """The positions of a layer and of the sum or bounds that can go into it."""
+    """The positions of a layer and of a `Sum` that it can do itself; None if there are no more."""
     writers = {layer.output: i for i, layer in enumerate(layers)}
     reads = [v for layer in layers for v in layer.inputs] + list(outputs)
     for j, after in enumerate(layers):
         if type(after) is not Sum:
             continue
         for v in sorted(after.inputs, key=lambda v: -writers.get(v, -1)):
-            # rather the later of two convolutions
+            # of two convolutions the later one: the other's result is known by then
             i = writers.get(v)
             if i is None or reads.count(v) != 1:
-                continue
+                continue  # an input of the network, or a value that others read too
             a = layers[i]
+            # a layer with bounds clamps before the sum, which the kernels cannot do
             plain = a.low == -inf and a.high == inf
             if not plain:
                 continue
@@ -134,6 +138,7 @@ def output_sizes(layer: Layer, sizes: Sequence[Sizes]) -> Sizes:
     these sizes.
     """
     first = sizes[0]
+    # layers of rows, (N, I) or (N, L, I), and of any sizes
     if isinstance(layer, Flatten):
         if len(first) not in (2, 4):
             raise Unsupported(f"flattening {first}")
@@ -149,6 +154,7 @@ def output_sizes(layer: Layer, sizes: Sequence[Sizes]) -> Sizes:
         if any(s != first for s in sizes):
             raise Unsupported(f"a sum that broadcasts {sizes}")
         return first
+    # layers of pictures, (N, C, H, W)
     if len(first) != 4:
         raise Unsupported(f"pictures have 4 dimensions, not {len(first)}")
     n, c, h, w = first
@@ -178,16 +184,15 @@ def output_sizes(layer: Layer, sizes: Sequence[Sizes]) -> Sizes:
 def _windows(
     size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool = False
 ) -> int:
+    """How many windows lie along a dimension of `size`."""
     room = size + 2 * padding - dilation * (kernel - 1) - 1
     if room < 0:
         return 0
     count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
     if ceil_mode and (count - 1) * stride >= size + padding:
-        count -= 1
+        count -= 1  # the last window would begin in the padding on the right
     return count
 
 
 class Unsupported(Exception):
-    """These layers or sizes are none that the kernels are written for; the ordinary operators
-    are.
-    """
+    """Raised for layers or sizes that the kernels cannot do; the ordinary operators can."""

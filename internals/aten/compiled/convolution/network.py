@@ -1,17 +1,16 @@
-"""A region of a network, made ready for inputs of given sizes: buffers, an algorithm for each
-layer, one program of all steps.
+"""A region of a network, prepared for inputs of given sizes: buffers, an algorithm for each layer,
+and one program of all steps.
 
     network = Network(layers, outputs, [(1, 3, 224, 224)], threads=2, name="resnet18")
     network.run([picture])
 
-What lies in memory where is decided here. Every value has a buffer in blocks, with as wide a border
-of zeros as its readers need; values that are not alive at the same time share buffers. The first
-step turns inputs to blocks, the last the outputs back; rows of full blocks are read and written
-where the caller has them.
+The layout of memory is decided here. Every value has a buffer in blocks, with as wide a border of
+zeros as its readers need; values that are not alive at the same time share buffers. The first steps
+copy inputs into blocks, the last ones copy outputs back; rows of numbers that fill whole blocks are
+read and written in the caller's memory.
 
-How the real one differs: Inductor asks oneDNN which layout it likes for a convolution's weights,
-and lets activations go through channels-last between them; here everything between two borders is
-in blocks.
+How the real one differs: Inductor asks oneDNN for the layout of a convolution's weights, and keeps
+activations in channels-last; here all values of a region are in blocks.
 """
 
 from __future__ import annotations
@@ -47,10 +46,10 @@ Chooser = Callable[[Problem, Scratch, Callable[[], None]], tuple[Choice, Made]]
 
 
 class Network:
-    """Layers for inputs of `sizes`, on `threads` threads; `outputs` are the numbers of the values
-    wanted. Inputs are 0, 1, ...
+    """Layers for inputs of `sizes`, on `threads` threads. Inputs are the values 0, 1, ...;
+    `outputs` are the numbers of the values that `run` returns.
 
-    chooser: picks the algorithm of a layer; `choice.choose` tries, or remembers.
+    chooser: picks the algorithm of a layer; `choice.choose` does so by trying.
 
     Raises Unsupported where a layer cannot be done for these sizes.
     """
@@ -76,23 +75,23 @@ class Network:
         self.input_count, self.choose = len(sizes), chooser
         self.plan = Plan(name, threads)
         self._lock = threading.Lock()
-        self._kept: list[Any] = []
+        self._kept: list[Any] = []  # arrays whose addresses the steps have
         self._scratch, self._pool = Scratch(), Pool()
         self._steps: list[Step] = []
-        self._buffers: dict[int, Buffer] = {}
-        self._planes: dict[int, Buffer] = {}
-        # step, argument, input and offset of an address to be set
+        self._buffers: dict[int, Buffer] = {}  # of each value, in blocks
+        self._planes: dict[int, Buffer] = {}  # of inputs that stay (N, C, H, W)
+        # (step, argument, input, offset) of each address to be set before a run
         self._packing: list[tuple[int, int, int, int]] = []
         self._unpacking: list[tuple[int, int, int, int]] = []  # the same for outputs
-        self._same: dict[int, int] = {}  # a flattened value lies where the picture does
+        self._same: dict[int, int] = {}  # a flattened value: the value whose memory it shares
         self._build()
         self._program = Program(self._steps, threads)
 
     # Running
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs, as new arrays, for contiguous float32 arrays of the sizes given. One call at
-        a time; others wait.
+        """The outputs, as new arrays, for contiguous float32 arrays of the network's sizes. One
+        thread runs it at a time; others wait.
         """
         results = [np.empty(self.sizes[v], np.float32) for v in self.outputs]
         self.run_into(inputs, [address_of(r) for r in results])
@@ -112,15 +111,18 @@ class Network:
     # Building
 
     def _build(self) -> None:
+        """Give every value a buffer and every layer a step, in the order in which they run."""
         borders = self._borders()
+        # the last layer that reads each value: afterwards its buffer is free
         last_use = {
             v: i for i, layer in enumerate(self.layers) for v in map(self._root, layer.inputs)
         }
-        for v in self._packed_inputs(borders):
+        for v in self._packed_inputs(borders):  # the first steps
             self._buffers[v] = Buffer(self._spatial(v), borders.get(v, 0))
             if not self._is_in_blocks(v):
                 self._packing.append((len(self._steps), 0, v, 0))
                 self._steps.append(self._pack(v))
+        # buffers that no other value may take: those read or written at the ends of a run
         lasting = {*range(self.input_count), *map(self._root, self.outputs)}
         total = sum(isinstance(layer, (Convolution, Linear)) for layer in self.layers)
         self._numbers = iter(range(1, total + 1))
@@ -133,9 +135,12 @@ class Network:
                 self._spatial(layer.output), borders.get(layer.output, 0)
             )
             self._steps.append(self._step(layer))
+            # only now, as a layer must not write to the buffer that it reads
             for v in {self._root(v) for v in layer.inputs}:
                 if last_use[v] == i and v in self._buffers and v not in lasting:
                     self._pool.give(self._spatial(v), self._buffers[v])
+        # outputs that lie as the caller wants them are written to the caller's memory by the step
+        # that computes them; the others are copied by a last step
         written = {layer.output for layer in self.layers}
         for i, v in enumerate(self.outputs):
             if self._is_in_blocks(v) and v in written and self.outputs.count(v) == 1:
@@ -149,8 +154,8 @@ class Network:
         self.progress.end(self.plan.tried)
 
     def _uses(self, v: int) -> list[tuple[int, int, int]]:
-        """Where steps use the memory of a value, to be given the caller's instead: step, argument,
-        bytes from the beginning.
+        """(step, argument, bytes from the beginning) of each address in the memory of a value: they
+        are to be replaced by addresses in the caller's memory.
         """
         start, size = address_of(self._buffers[v].array), self._buffers[v].array.nbytes
         return [
@@ -163,20 +168,21 @@ class Network:
         ]
 
     def _root(self, v: int) -> int:
+        """The value whose memory `v` shares, `v` itself if it is not flattened."""
         return self._root(self._same[v]) if v in self._same else v
 
     def _spatial(self, v: int) -> Sizes:
-        """As the size of a picture; rows of numbers are images of one pixel."""
+        """The sizes of a value as (N, C, H, W); rows of numbers are images of one pixel."""
         sizes = self.sizes[v]
         return sizes if len(sizes) == 4 else (prod(sizes[:-1]), sizes[-1], 1, 1)
 
     def _is_in_blocks(self, v: int) -> bool:
-        """Whether a tensor of these sizes is as a buffer is: rows of full blocks."""
+        """Whether the caller's memory has the layout of a buffer: rows that fill whole blocks."""
         sizes = self.sizes[v]
         return len(sizes) != 4 and sizes[-1] % LANES == 0 and v not in self._same
 
     def _borders(self) -> dict[int, int]:
-        """How wide a border each value needs."""
+        """The width of the border that each value needs, where a layer reads it with padding."""
         found: dict[int, int] = {}
         for layer in self.layers:
             if isinstance(layer, (Convolution, AveragePool)):
@@ -185,8 +191,8 @@ class Network:
         return found
 
     def _packed_inputs(self, borders: dict[int, int]) -> list[int]:
-        """The inputs to be turned to blocks. What only convolutions read, and has few channels,
-        stays as it is, with a border.
+        """The inputs to be copied into blocks. One with few channels that only convolutions read
+        stays (N, C, H, W), with a border.
         """
         packed = []
         for v in range(self.input_count):
@@ -199,10 +205,12 @@ class Network:
         return packed
 
     def _buffer(self, v: int) -> Buffer:
+        """The buffer that a value lies in, of blocks or planes."""
         v = self._root(v)
         return self._planes[v] if v in self._planes else self._buffers[v]
 
     def _step(self, layer: Layer) -> Step:
+        """The step of a layer; adds its row to the plan."""
         x, out = self._buffer(layer.inputs[0]), self._buffers[layer.output]
         if isinstance(layer, Linear):
             layer = _as_convolution(layer, x)
@@ -221,6 +229,7 @@ class Network:
         return small_step("combine", record, n * out.blocks * h, self.threads)
 
     def _convolution(self, layer: Convolution, x: Buffer, out: Buffer) -> Step:
+        """The step of a convolution, by the algorithm of `choose`."""
         residual = self._buffer(layer.inputs[1]) if len(layer.inputs) == 2 else None
         problem = Problem(layer, x, out, residual, self.threads)
         number = next(self._numbers)
@@ -235,7 +244,9 @@ class Network:
         return made.step
 
     def _average(self, layer: AveragePool, x: Buffer, out: Buffer) -> Step:
+        """The step of average pooling."""
         kernel = layer.kernel or x.sizes[2:]
+        # a depthwise convolution whose weights are all 1 / (number of elements)
         weights = aligned(np.full((1, *kernel, LANES), 1 / (kernel[0] * kernel[1]), np.float32))
         bias = np.zeros(out.blocks * LANES, np.float32)
         made = Depthwise(min(out.sizes[3], 4)).with_weights(
@@ -246,6 +257,7 @@ class Network:
         return made.step
 
     def _maximum(self, layer: MaxPool, x: Buffer, out: Buffer) -> Step:
+        """The step of max pooling. It needs no border: the kernel tests for the edges."""
         n, _, height, width = out.sizes
         windows = (
             Pair(*pair) for pair in (layer.kernel, layer.stride, layer.padding, layer.dilation)
@@ -265,12 +277,15 @@ class Network:
         return self._between("unpack", self._root(v), self._buffer(v))
 
     def _between(self, name: str, v: int, blocked: Buffer) -> Step:
+        """The step that copies between the caller's memory and a buffer."""
         n, c, h, w = self._spatial(v)
+        # address 0: `run_into` sets the caller's before each run
         record = Reorder(Place(0, c * h * w, h * w, w), blocked.place(), c, h, w)
         return small_step(name, record, n * blocked.blocks * h, self.threads)
 
 
 def _reads_planes(layer: Layer, v: int) -> bool:
+    """Whether a layer can read its input `v` as (N, C, H, W)."""
     return (
         isinstance(layer, Convolution)
         and layer.inputs == (v,)
@@ -280,7 +295,7 @@ def _reads_planes(layer: Layer, v: int) -> bool:
 
 
 def _as_convolution(layer: Linear, x: Buffer) -> Convolution:
-    """A linear layer is a convolution whose kernel is the whole picture."""
+    """The linear layer as a convolution whose kernel is as large as the whole picture."""
     _, c, h, w = x.sizes
     weight = layer.weight.reshape(len(layer.weight), c, h, w)
     return Convolution(
@@ -289,6 +304,7 @@ def _as_convolution(layer: Linear, x: Buffer) -> Convolution:
 
 
 def _describe(layer: Convolution) -> str:
+    """The layer in the plan, such as "3x3 64->64 /2 + residual relu"."""
     outputs, inputs, height, width = layer.weight.shape
     text = f"{height}x{width} {inputs * layer.groups}->{outputs}"
     text += f" /{layer.stride[0]}" if layer.stride != (1, 1) else ""

@@ -1,4 +1,4 @@
-"""The decisions made for a network, to be printed: a table with a row for each step.
+"""Prints the decisions made for a network: a table with a row for each step.
 
     resnet18 on 2 threads
     layer               result              algorithm                                       ratio
@@ -6,8 +6,8 @@
     maximum of 3x3      1 x 64 x 56 x 56
     3x3 64->64 relu     1 x 64 x 56 x 56    Winograd F(4, 3), 4 tiles x 64 channels, ...    0.4
 
-The ratio is the time of the algorithm over that of the best direct convolution, as measured on this
-machine when it was chosen.
+The ratio is the time of the algorithm over that of the best one that is not Winograd's, as measured
+on this machine when it was chosen.
 
 How the real one differs: `ONEDNN_VERBOSE=1` in the environment has oneDNN print a line for each
 primitive that it runs.
@@ -21,15 +21,17 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
+    """A row of the table."""
+
     layer: str
-    sizes: tuple[int, ...]
-    algorithm: str
+    sizes: tuple[int, ...]  # of the result
+    algorithm: str  # "" for a step that has only one
     ratio: float | None
 
 
 class Plan:
-    """The rows of a network; how many algorithms were `tried` for it when it was built (none if all
-    were known).
+    """The table of a network. `tried` counts the algorithms that were tried when it was built: 0 if
+    all choices were on disk.
     """
 
     def __init__(self, name: str, threads: int) -> None:
@@ -57,10 +59,9 @@ class Plan:
 
 
 class Progress:
-    """Messages on stderr while a network is built that has layers to be tried; none where all are
-    known.
+    """Messages on stderr while algorithms are tried for a network; none if all choices are on disk.
 
-    A terminal sees the layer; other places see that it begins and that it ends.
+    A terminal shows the current layer; a file gets one line at the start and one at the end.
     """
 
     def __init__(self, name: str, layers: int) -> None:
@@ -68,9 +69,11 @@ class Progress:
         self.begun: float | None = None
 
     def show(self, number: int, layer: str) -> None:
+        """Say that layer `number` of all is being tried."""
         first, self.begun = self.begun is None, self.begun or time.perf_counter()
         if sys.stderr.isatty():
             line = f"building {self.name}: layer {number} of {self.layers}, {layer}"
+            # \r goes back to the beginning of the line, so each layer overwrites the one before
             print(f"\r{line[:78]:78}", end="", file=sys.stderr, flush=True)
         elif first:
             print(
@@ -80,6 +83,7 @@ class Progress:
             )
 
     def end(self, tried: int) -> None:
+        """Say how long it took; nothing if `show` was never called."""
         if self.begun is not None:
             line = (
                 f"built {self.name}: {tried} algorithms tried in "

@@ -1,7 +1,7 @@
-"""One convolution with its sizes and its memory: what an algorithm is chosen for.
+"""A convolution with its sizes and its memory, for which an algorithm is chosen.
 
-How the real one differs: oneDNN calls this a primitive descriptor, and asks its implementations in
-turn which of them takes it.
+How the real one differs: oneDNN calls this a primitive descriptor, and takes the first of its
+implementations that supports it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from .layers import Convolution
 
 @dataclass(frozen=True)
 class Problem:
+    """A convolution layer, the buffers that it reads and writes, and the number of threads."""
+
     layer: Convolution
     x: Buffer
     out: Buffer
@@ -26,8 +28,8 @@ class Problem:
 
     @property
     def key(self) -> str:
-        """Everything that decides how long it takes, except the CPU; adding a residual takes the
-        same time in all algorithms.
+        """Everything that decides which algorithm is the quickest, except the CPU. The residual is
+        not part of it: adding one takes the same time in all algorithms.
         """
         a = self.layer
         what = (
@@ -42,7 +44,7 @@ class Problem:
         return self.layer.groups == self.layer.weight.shape[0] == self.x.sizes[1] > 1
 
     def bias(self) -> Any:
-        """One number for each output channel, those that fill up the last block included."""
+        """One number for each output channel, and zeros to fill up the last block."""
         found = np.zeros(self.out.blocks * LANES, np.float32)
         if self.layer.bias is not None:
             found[: len(self.layer.bias)] = self.layer.bias
@@ -51,26 +53,28 @@ class Problem:
 
 @dataclass(frozen=True)
 class View:
-    """The same as a loop over images, rows and columns of output. Every place is that of the first
-    output pixel.
+    """The loop over images, rows and columns of output, and where it finds them. Every place is
+    that of the first output pixel.
     """
 
     batch: int
     height: int
     width: int
-    x: Place  # its `row` is from one row of output to the next
-    pixel_step: int
+    x: Place  # its `row` is the distance between the inputs of two rows of output
+    pixel_step: int  # the distance between the inputs of two pixels of a row
     out: Place
     residual: Place
 
     @staticmethod
     def of(p: Problem) -> View:
-        """Pictures as they are, or in a shape with longer rows where the memory allows it.
+        """The loop for a problem, with longer rows than the picture's where the memory allows it:
+        tiles then have fewer edges.
 
-        With results of one pixel each, the images are the rows (linear layers). Convolutions with
-        1x1 kernels know no rows: without borders the whole picture is one.
+        Where results have one pixel each (linear layers), the images become the pixels of a column.
+        With a 1x1 kernel and no borders, all pixels of a picture are one row.
         """
         a, (n, _, h, w) = p.layer, p.out.sizes
+        # the first window begins in the border, `padding` before the first pixel
         x = p.x.place(*a.padding)
         x = x._replace(row=x.row * a.stride[0])
         residual = p.residual.place() if p.residual is not None else NOWHERE

@@ -1,15 +1,15 @@
 """All layers of a network in one call of machine code.
 
-Handing out work from Python costs some ten microseconds a layer, which is what a small layer takes
-itself. So the steps are given to machine code as a table, with (function, arguments, items of work,
-items to take at a time) in each row. Every thread goes through the table: of each step it takes
-items as long as there are any, by adding to the step's first counter, and goes on when the second
+Handing out work from Python costs some ten microseconds a layer, as long as a small layer takes. So
+the steps are given to machine code as a table, with (function, arguments, items of work, items to
+take at a time) in each row. Every thread goes through the table: it takes items of a step, by
+adding to the step's first counter, until there are none left, and goes on when the second counter
 says that all are done. A thread that comes late finds the first steps done and helps with the
-others. To the pool of threads this is a job of as many parts as there are threads, each of which is
-to go through the table.
+others. To the pool of threads this is a job of as many parts as there are threads, and each part
+goes through the whole table.
 
-A thread that waits looks at the counter again and again, since waking up takes longer than a layer.
-Every so often it lets others run (`sched_yield`), for the case that there are fewer processors than
+A thread that waits reads the counter again and again, since waking up takes longer than a layer.
+Every 4096 times it lets others run (`sched_yield`), in case there are fewer processors than
 threads.
 
 How the real one differs: PyTorch goes back to the interpreter after every operator; its threads are
@@ -31,6 +31,13 @@ from internals.machine_code.pool import TAKE_PARTS
 
 from .buffers import address_of
 
+# In C, with `next` and `done` the two counters of step i:
+#     for (i = 0; i < steps; i++) {
+#         take_parts(&next, &done, items, size, function, arguments);
+#         for (looks = 1; done < items; looks++)                   the blocks look, again, leave
+#             if (looks % 4096 == 0 && let_others) let_others();
+#     }
+# `done` is read with an atomic load: else LLVM could read it once and wait forever.
 TEXT = """
 define void @run_steps(i64 %begin_of_range, i64 %end_of_range, ptr %slots) {
 entry:
@@ -94,7 +101,8 @@ class Step(NamedTuple):
     at_a_time: int = 1
 
     def packed(self) -> bytes:
-        """The arguments in slots of 8 bytes, as `Entry` sends them."""
+        """The arguments in slots of 8 bytes, as `Entry` passes them: "d" packs a double, "q" an
+        integer or address."""
         slots = "".join("d" if word[0] == "f" else "q" for word in self.entry.signature.split())
         return struct.pack(f"={slots}", *self.arguments)
 
@@ -123,11 +131,12 @@ class Program:
         )
 
     def set_argument(self, step: int, i: int, address: int) -> None:
-        """Let a step read or write somewhere else from now on."""
+        """Make argument `i` of step number `step` this address from now on."""
         struct.pack_into("=q", self._arguments[step], 8 * i, address)
 
     def run(self) -> None:
-        """Do all steps."""
+        """Do all steps, and return when all are done."""
+        # the counters of (items taken, items done) start from zero in each run
         ctypes.memset(self._counters, 0, ctypes.sizeof(self._counters))
         _run_steps().parallel(self.threads, 1, *self._slots)
 
@@ -140,7 +149,7 @@ def _run_steps() -> Entry:
 
 @cache
 def sched_yield() -> int:
-    """The address of the system's function that lets others run; 0 where there is none."""
+    """The address of the C library's `sched_yield`; 0 on systems that have none."""
     try:
         return ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p).value or 0
     except (AttributeError, OSError, TypeError):

@@ -1,10 +1,10 @@
-"""The kernels around the convolutions: into blocks and out of them, the largest of a window, the
-sum of two.
+"""The kernels between the convolutions: copies into blocks and out of them, maximum pooling, and
+the sum of two values.
 
-All work on blocks of 16 channels. They move memory rather than compute, so they are loops over
-single pixels.
+All work on blocks of 16 channels. Memory decides their speed rather than arithmetic, so they are
+loops over single pixels.
 
-How the real one differs: oneDNN calls the first two reorders (`src/cpu/reorder`), and has one for
+How the real one differs: oneDNN calls the copies reorders (`src/cpu/reorder`), and has one for
 every pair of layouts.
 """
 
@@ -21,7 +21,7 @@ from .buffers import Place
 
 
 class Reorder(NamedTuple):
-    """The arguments of `pack` and `unpack`; blocks of `planes` are channels."""
+    """The arguments of `pack` and `unpack`; in `planes` a block is a single channel."""
 
     planes: Place
     blocked: Place
@@ -31,11 +31,15 @@ class Reorder(NamedTuple):
 
 
 class Pair(NamedTuple):
+    """A number for the rows and one for the columns."""
+
     row: int
     column: int
 
 
 class Maximum(NamedTuple):
+    """The arguments of `maximum`."""
+
     x: Place
     out: Place
     blocks: int
@@ -48,6 +52,8 @@ class Maximum(NamedTuple):
 
 
 class Combine(NamedTuple):
+    """The arguments of `combine`; `b` may be `NOWHERE`."""
+
     a: Place
     b: Place
     out: Place
@@ -59,7 +65,8 @@ class Combine(NamedTuple):
 
 
 def write_pack() -> str:
-    """From (N, C, H, W) to blocks. One item of work is a row of one block.
+    """The LLVM text of a copy from (N, C, H, W) to (N, C/16, H, W, 16). One item of work is a row
+    of one block.
 
     Channels that fill up the last block are zero.
     """
@@ -67,11 +74,13 @@ def write_pack() -> str:
 
 
 def write_unpack() -> str:
-    """From blocks to (N, C, H, W)."""
+    """The LLVM text of a copy from (N, C/16, H, W, 16) to (N, C, H, W). One item of work is a row
+    of one block."""
     return _between("unpack", _unpack_pixel)
 
 
 def _between(name: str, pixel: Callable[..., None]) -> str:
+    """The LLVM text of a copy one way or the other; `pixel` writes the code for one pixel."""
     code = Code(name, Reorder)
     r: Any = code.arguments
     blocks = code.parts(r.channels, LANES)
@@ -84,6 +93,8 @@ def _between(name: str, pixel: Callable[..., None]) -> str:
         present = code.min(code.sub(r.channels, first), LANES)
         full = code.b.icmp_signed("==", present, code.integer(LANES))
 
+        # a full block has loops of a known length, which are unrolled; the last one may have fewer
+        # channels, which are copied one by one
         def every_pixel(known: int | None) -> Callable[[Any], None]:
             def pixels(_: object) -> None:
                 def body(j: Any, _: object) -> None:
@@ -110,6 +121,7 @@ def _between(name: str, pixel: Callable[..., None]) -> str:
 def _pack_pixel(
     code: Code, a: Any, channel_step: Any, b: Any, known: int | None, present: Any
 ) -> None:
+    """The code that copies the channels of a pixel, `channel_step` apart from a on, to b."""
     if known is None:
         code.store(code.vector(0.0), b)
         _each_channel(
@@ -129,6 +141,7 @@ def _pack_pixel(
 def _unpack_pixel(
     code: Code, a: Any, channel_step: Any, b: Any, known: int | None, present: Any
 ) -> None:
+    """The code that copies the channels of a pixel at b to a, `channel_step` apart."""
     if known is None:
         _each_channel(
             code,
@@ -144,6 +157,8 @@ def _unpack_pixel(
 
 
 def _each_channel(code: Code, count: Any, body: Callable[[Any], None]) -> None:
+    """The code of `body(c)` for 0 <= c < count."""
+
     def turn(c: Any, _: object) -> None:
         body(c)
 
@@ -151,18 +166,19 @@ def _each_channel(code: Code, count: Any, body: Callable[[Any], None]) -> None:
 
 
 def write_maximum() -> str:
-    """The largest number of each window; what lies outside the picture does not count, NaN does. An
-    item is a row of a block.
+    """The LLVM text of maximum pooling. Elements outside the picture do not count; the maximum of a
+    window with a NaN is NaN. One item of work is a row of one block.
     """
     code = Code("maximum", Maximum)
     m: Any = code.arguments
     lowest = code.vector(float("-inf"))
 
     def window(i: Any, n: int) -> tuple[Any, Any, Any]:
-        """Where the window begins, and its first and last (exclusive) element inside the
-        picture.
+        """Window i along dimension n: where it begins, its first element inside the picture, and
+        the one after its last inside.
         """
         start = code.sub(code.mul(i, m.stride[n]), m.padding[n])
+        # how many pixels from the window's start to the picture's first, and to its end
         missing = code.max(code.sub(0, start), 0)
         room = code.max(code.sub(m.size[n], start), 0)
         return (
@@ -189,6 +205,7 @@ def write_maximum() -> str:
 
                 return code.range(first, last, carried, kernel_element)
 
+            # only rows and columns inside: a window that lies in the padding alone gives -inf
             (best,) = code.range(first_row, last_row, [lowest], kernel_row)
             code.store(best, out_at, code.mul(j, LANES))
 
@@ -199,7 +216,8 @@ def write_maximum() -> str:
 
 
 def write_combine() -> str:
-    """The sum of two, or one (the second is 0), clamped. One item of work is a row of one block."""
+    """The LLVM text of the sum of two values, or of one (the second is null), clamped. One item of
+    work is a row of one block."""
     code = Code("combine", Combine)
     c: Any = code.arguments
     low, high, none = code.spread(c.low), code.spread(c.high), code.is_null(c.b.address)
@@ -211,6 +229,7 @@ def write_combine() -> str:
 
         def one_pixel(j: Any, _: object) -> None:
             at = code.mul(j, LANES)
+            # b is only read if there is one
             v = code.unless(
                 none, [code.load(a, at)], lambda v: [code.b.fadd(v[0], code.load(b, at))]
             )[0]

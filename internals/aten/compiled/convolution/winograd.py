@@ -1,10 +1,10 @@
 """Winograd's algorithm: a 3x3 convolution with fewer multiplications.
 
-Convolving with 3 numbers and evaluating m results is a product of polynomials, and a product of
-polynomials is cheap where they are known by their values at points: multiply the values. F(m, 3)
-takes m + 2 points (the last is infinity), so m results cost m + 2 multiplications instead of 3m; in
-two dimensions F(4, 3) needs 36 for 16 pixels, a quarter of 144. Three matrices say it all (Lavin
-and Gray 2015, https://arxiv.org/abs/1509.09308):
+A convolution with 3 weights is a product of polynomials, and polynomials that are known by their
+values at points are multiplied value by value. F(m, 3) computes m results from the values at m + 2
+points (the last is infinity), with m + 2 multiplications instead of 3m. In two dimensions F(4, 3)
+needs 36 for 16 pixels, a quarter of 144. Three matrices describe it (Lavin and Gray 2015,
+https://arxiv.org/abs/1509.09308):
 
     y = Aᵀ [ (G w Gᵀ) * (Bᵀ x B) ] A         G: weights to values at the points, Bᵀ: input likewise,
                                              Aᵀ: back to pixels
@@ -17,8 +17,8 @@ The products at one point, for all channels, are a matrix product, so a convolut
     3. transform back, add bias and residual, clamp, store
 
 done here for a group of tiles at a time, so that everything in between stays in the cache. The
-price is rounding: the values at the points are larger than the results that come of their
-differences, and which points one takes decides by how much.
+price is rounding: results are differences of values at the points, which are larger than the
+results themselves. The choice of points decides by how much.
 
 How the real one differs: oneDNN (`jit_avx512_core_f32_wino_conv_4x3.cpp`) has the same three steps,
 written for AVX-512; PyTorch's own (`aten/src/ATen/native/cpu/DepthwiseConvKernel.cpp`) is F(2, 3)
@@ -39,34 +39,34 @@ from .buffers import Place
 from .direct import Ends, Finish, Tile, add_products
 
 Matrix = list[list[Fraction]]
-# instead of the usual 1 and 2: a third of their error, and exact in float32
+# used instead of the usual 1 and 2: a third of the rounding error, and exact in float32
 A, B = Fraction(5, 8), Fraction(3, 2)
 POINTS = {2: (0, 1, -1), 4: (0, A, -A, B, -B)}
 
 
 class WinogradTile(NamedTuple):
-    """One kernel: pixels m of F(m, 3), and the matrix product's registers: tiles times blocks."""
+    """One kernel: m of F(m, 3), and the register tile of the matrix products."""
 
-    m: int
-    columns: int
-    blocks: int
-    ahead: int = 0
+    m: int  # a tile has m x m output pixels
+    columns: int  # image tiles in a register tile
+    blocks: int  # blocks of 16 output channels in a register tile
+    ahead: int = 0  # how far ahead weights are fetched into the cache; 0 for not at all
 
 
 class Winograd(NamedTuple):
-    """The arguments; `weights` are those at the points."""
+    """The kernel's arguments; `height` and `width` are those of the output."""
 
     x: Place
-    weights: Pointer
+    weights: Pointer  # (points², groups of blocks, in channels, blocks of a group * 16)
     ends: Ends
     scratch: Pointer
-    scratch_size: int  # of one thread
+    scratch_size: int  # elements for each item; a call begins at the place of its first item
     tiles: int  # of an image
     tiles_in_row: int
-    all_tiles: int
-    group_tiles: int
-    slices: int  # of the output blocks
-    slice_groups: int
+    all_tiles: int  # of all images
+    group_tiles: int  # computed together
+    slices: int  # parts of the output channels, each an item of work
+    slice_groups: int  # groups of blocks in a slice
     in_blocks: int
     blocks: int
     height: int
@@ -74,20 +74,23 @@ class Winograd(NamedTuple):
 
 
 def matrices(m: int) -> tuple[Matrix, Matrix, Matrix]:
-    """Aᵀ (m, m+2), G (m+2, 3) and Bᵀ (m+2, m+2) of F(m, 3), exactly.
+    """Aᵀ (m, m+2), G (m+2, 3) and Bᵀ (m+2, m+2) of F(m, 3), as exact fractions.
 
     Row i of G evaluates at point i, divided by the product of its distances to the others; row i of
-    Bᵀ has the coefficients of the polynomial that is zero at all other points.
+    Bᵀ has the coefficients of the polynomial that is zero at all other points. The last row of both
+    is for infinity, where a polynomial's value is its highest coefficient.
     """
     points = [Fraction(p) for p in POINTS[m]]
     distances = [_product([p - q for q in points if q != p]) for p in points]
-    back = [[p**power for p in points] + [Fraction(int(power == m - 1))] for power in range(m)]
+    from_points = [
+        [p**power for p in points] + [Fraction(int(power == m - 1))] for power in range(m)
+    ]
     weights = [[p**k / d for k in range(3)] for p, d in zip(points, distances)] + [
         [Fraction(int(k == 2)) for k in range(3)]
     ]
     others = [[q for q in points if q != p] for p in points] + [points]
-    forth = [_with_zeros_at(roots, m + 2) for roots in others]
-    return back, weights, forth
+    to_points = [_with_zeros_at(roots, m + 2) for roots in others]
+    return from_points, weights, to_points
 
 
 def _product(numbers: list[Fraction]) -> Fraction:
@@ -110,12 +113,13 @@ def write_winograd(tile: WinogradTile) -> str:
     tiles.
     """
     m, points = tile.m, tile.m + 2
-    back, _, forth = matrices(m)
+    from_points, _, to_points = matrices(m)
     code = Code("winograd", Winograd)
     a: Any = code.arguments
     product = Tile(1, tile.columns, tile.blocks, LANES, LANES, tile.ahead)
     scratch = code.at(a.scratch, code.mul(code.begin, a.scratch_size))
-    # one block of channels of all tiles of a group, at one point
+    # scratch holds the transformed input (points², in_blocks, group_tiles, 16), and after it the
+    # products (points², blocks, group_tiles, 16); line: one block of all tiles, at one point
     line = code.mul(a.group_tiles, LANES)
     in_plane, out_plane = code.mul(line, a.in_blocks), code.mul(line, a.blocks)
     products = code.at(scratch, code.mul(in_plane, points * points))
@@ -126,6 +130,7 @@ def write_winograd(tile: WinogradTile) -> str:
 
     def one_item(i: Any, _: object) -> None:
         group, part = code.divmod(i, a.slices)
+        # the last group and the last slice begin earlier where they would reach beyond the end
         first_tile = code.min(code.mul(group, a.group_tiles), code.sub(a.all_tiles, a.group_tiles))
         first_group = code.min(code.mul(part, a.slice_groups), code.sub(all_groups, a.slice_groups))
         transform_input(first_tile)
@@ -137,10 +142,8 @@ def write_winograd(tile: WinogradTile) -> str:
         transform_back(first_tile, first_block, last_block)
 
     def corner(t: Any) -> tuple[Any, Any, Any, Any, Any]:
-        """Image, first row and column of an output tile, and how many of its rows and columns
-        belong to tiles before.
-
-        The last tiles begin early rather than reach over the edge.
+        """Image, first row and first column of output tile t, and how many of its rows and columns
+        belong to the tiles before it: the last ones begin earlier, so as not to cross the edge.
         """
         image, tile_of_image = code.divmod(t, a.tiles)
         row, column = (code.mul(n, m) for n in code.divmod(tile_of_image, a.tiles_in_row))
@@ -169,9 +172,12 @@ def write_winograd(tile: WinogradTile) -> str:
                 grid = [
                     [code.load(lines[r], c * LANES) for r in range(points)] for c in range(points)
                 ]
-                half = [apply(code, forth, column) for column in grid]  # [column][point]
+                # Bᵀ x B: first down the columns, then along the rows of what that gives
+                half = [apply(code, to_points, column) for column in grid]  # [column][point]
                 for p in range(points):
-                    for q, v in enumerate(apply(code, forth, [half[c][p] for c in range(points)])):
+                    for q, v in enumerate(
+                        apply(code, to_points, [half[c][p] for c in range(points)])
+                    ):
                         code.store(v, code.at(place, code.mul(in_plane, p * points + q)))
 
             code.loop(a.in_blocks, [], one_block, at_least_once=True)
@@ -179,6 +185,7 @@ def write_winograd(tile: WinogradTile) -> str:
         code.loop(a.group_tiles, [], one_tile, at_least_once=True)
 
     def multiply(first_group: Any) -> None:
+        # for each point: (tiles, in channels) @ (in channels, out channels)
         zero = code.vector(0.0)
 
         def one_point(p: Any, _: object) -> None:
@@ -197,6 +204,7 @@ def write_winograd(tile: WinogradTile) -> str:
                 )
 
                 def some_tiles(j: Any, _: object) -> None:
+                    # (columns tiles, in channels) @ (in channels, blocks * 16), in registers
                     first = code.mul(
                         code.min(code.mul(j, tile.columns), code.sub(a.group_tiles, tile.columns)),
                         LANES,
@@ -246,11 +254,12 @@ def write_winograd(tile: WinogradTile) -> str:
                     ]
                     for q in range(points)
                 ]
-                half = [apply(code, back, values) for values in grid]  # [point of columns][row]
+                # Aᵀ ... A: half is [point of columns][row]
+                half = [apply(code, from_points, values) for values in grid]
                 results = [
                     v
                     for r in range(m)
-                    for v in apply(code, back, [half[q][r] for q in range(points)])
+                    for v in apply(code, from_points, [half[q][r] for q in range(points)])
                 ]
                 results = ends.results([code.b.fadd(v, b) for v in results], places)
                 store(results, places(a.ends.out), known_rows, known_columns)
@@ -260,8 +269,8 @@ def write_winograd(tile: WinogradTile) -> str:
         code.range(first_block, last_block, [], one_block)
 
     def store(results: list[Any], to: list[Any], known_rows: Any, known_columns: Any) -> None:
-        """Store what does not belong to other tiles: those have rounded it otherwise, and who is
-        last depends on the threads.
+        """Store only pixels that no tile before has. Two tiles round the same pixel differently,
+        and which thread stores last is up to chance, so results would differ from run to run.
         """
         whole = code.is_zero(code.b.or_(known_rows, known_columns))
 
@@ -278,6 +287,7 @@ def write_winograd(tile: WinogradTile) -> str:
         def store_one(v: Any, place: Any, _: object) -> None:
             code.store(v, place)
 
+        # most tiles are whole: they need no test for each pixel
         code.unless(code.b.not_(whole), [], all_of_it)
         code.unless(whole, [], part)
 
@@ -286,12 +296,12 @@ def write_winograd(tile: WinogradTile) -> str:
 
 
 def apply(code: Code, matrix: Matrix, values: list[Any]) -> list[Any]:
-    """The vectors `matrix @ values`. Points p and -p share their work: half of it is the same, half
-    has the other sign.
+    """The vectors `matrix @ values`. Points p and -p share their work: even powers of them are the
+    same, odd ones differ in sign.
     """
-    if len(matrix) == len(values):  # Bᵀ: two rows are even + odd and even - odd
+    if len(matrix) == len(values):  # Bᵀ, (m+2, m+2): rows of p and -p are even + odd, even - odd
         return _by_pairs_of_rows(code, matrix, values)
-    # Aᵀ: two columns count with their sum in even rows, with their difference in odd ones
+    # Aᵀ, (m, m+2): even rows need the sum of the values at p and -p, odd rows their difference
     sums: dict[int, Any] = {}
     columns = list(zip(*matrix))
     for p in range(1, len(values) - 1, 2):
@@ -305,13 +315,14 @@ def apply(code: Code, matrix: Matrix, values: list[Any]) -> list[Any]:
 
 
 def _by_pairs_of_rows(code: Code, matrix: Matrix, values: list[Any]) -> list[Any]:
+    """`matrix @ values` for Bᵀ: its first and last row alone, the others in pairs, for p and -p."""
     results: list[Any] = [None] * len(matrix)
     for r in (0, len(matrix) - 1):
         results[r] = _combine(code, list(zip(matrix[r], values)))
     for r in range(1, len(matrix) - 1, 2):
         even = _combine(code, list(zip(matrix[r][0::2], values[0::2])))
         odd = _combine(code, list(zip(matrix[r][1::2], values[1::2])))
-        # else it is the even part that changes its sign
+        # between the rows of p and -p either the odd part changes its sign, or the even one
         same = matrix[r][0::2] == matrix[r + 1][0::2]
         results[r] = code.b.fadd(even, odd)
         results[r + 1] = code.b.fsub(even, odd) if same else code.b.fsub(odd, even)
@@ -319,7 +330,8 @@ def _by_pairs_of_rows(code: Code, matrix: Matrix, values: list[Any]) -> list[Any
 
 
 def _combine(code: Code, terms: list[tuple[Fraction, Any]]) -> Any:
-    """The sum of factor * vector, without multiplying by 1."""
+    """The sum of factor * vector, without multiplying by 1 or -1 where it can be avoided."""
+    # factors of 1 and -1 first: the sum then begins without a multiplication
     terms = sorted((t for t in terms if t[0] != 0), key=lambda t: abs(t[0]) != 1)
     total = None
     for factor, v in terms:
