@@ -231,6 +231,27 @@ def test_linear_of_rows_with_residual(sizes: tuple[int, ...]) -> None:
     assert error(last, np.minimum(expected, 9)) < 1e-5
 
 
+@pytest.mark.parametrize("wanted", [False, True])
+def test_a_flattened_value_keeps_the_memory_it_shares(wanted: bool) -> None:
+    """Two layers come between a picture and the layer that reads it flattened; they must not take
+    its buffer. The same when it is returned flattened.
+    """
+    x = numbers(1, 16, 4, 4)
+    w = [numbers(16, 16, 1, 1) for _ in range(3)]
+    first = Convolution((0,), 1, w[0], None)
+    between = [Convolution((1,), 3, w[1], None), Convolution((3,), 4, w[2], None)]
+    weight = numbers(16, 256)
+    layers = [
+        first,
+        Flatten((1,), 2),
+        *between,
+        *([] if wanted else [Linear((2,), 5, weight, None)]),
+    ]
+    found = run(layers, x, outputs=[4, 2] if wanted else [4, 5])[1]
+    rows = exact(first, x).reshape(1, -1)
+    assert error(found, rows if wanted else rows @ weight.T.astype(np.float64)) < 1e-5
+
+
 def test_several_inputs_and_outputs() -> None:
     """A value that is wanted is not overwritten by one that comes later, and an input may be read
     by several layers.

@@ -83,7 +83,10 @@ class Network:
         # (step, argument, input, offset) of each address to be set before a run
         self._packing: list[tuple[int, int, int, int]] = []
         self._unpacking: list[tuple[int, int, int, int]] = []  # the same for outputs
-        self._same: dict[int, int] = {}  # a flattened value: the value whose memory it shares
+        # a flattened value: the value whose memory it shares
+        self._same: dict[int, int] = {
+            layer.output: layer.inputs[0] for layer in self.layers if isinstance(layer, Flatten)
+        }
         self._build()
         self._program = Program(self._steps, threads)
 
@@ -129,7 +132,6 @@ class Network:
         self.progress = Progress(self.name, total)
         for i, layer in enumerate(self.layers):
             if isinstance(layer, Flatten):
-                self._same[layer.output] = layer.inputs[0]
                 continue
             self._buffers[layer.output] = self._pool.take(
                 self._spatial(layer.output), borders.get(layer.output, 0)
