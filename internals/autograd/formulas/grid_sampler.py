@@ -53,8 +53,7 @@ def grid_sampler_double_backward(
     if of_grid is not None:
         for i, part in enumerate(_through_derivatives(of_grid, grad_output, input, grid, *options)):
             results[i] = part if results[i] is None else results[i] + part
-    return tuple(r if wanted else None for r, wanted in zip(results, mask))  # type:
-    ignore[return-value]
+    return tuple(r if wanted else None for r, wanted in zip(results, mask))  # type: ignore[return-value]
 
 
 def _through_derivatives(
