@@ -138,7 +138,7 @@ def _message(node: Any) -> str:
 
 
 def _is_ours(filename: str) -> bool:
-    """Whether a frame belongs to this package's operators and autograd; it would not help the user."""
+    """Whether a frame is inside this package, below the operator that the user called."""
     parts = filename.replace("\\", "/")
     return (
         "/internals/autograd/" in parts

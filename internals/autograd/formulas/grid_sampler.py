@@ -41,19 +41,19 @@ def grid_sampler_double_backward(
     either may be None. `mask` says which of the three are wanted; the others are None.
     """
     of_image, of_grid = grads
-    results: list[Any] = [None, None, None]
+    sums: list[Any] = [None, None, None]
     options = interpolation, padding, align_corners
     if of_image is not None:
         # Sampling is linear in the image, and the image's gradient is its adjoint, applied to
         # grad_output; the adjoint's adjoint is sampling: `of_image` at the same points.
         sample = ops.grid_sampler_2d if input.dim() == 4 else ops.grid_sampler_3d
         back = ops.grid_sampler_2d_backward if input.dim() == 4 else ops.grid_sampler_3d_backward
-        results[0] = sample(of_image, grid, *options)
-        results[2] = back(grad_output, of_image, grid, *options, [False, True])[1]
+        sums[0] = sample(of_image, grid, *options)
+        sums[2] = back(grad_output, of_image, grid, *options, [False, True])[1]
     if of_grid is not None:
         for i, part in enumerate(_through_derivatives(of_grid, grad_output, input, grid, *options)):
-            results[i] = part if results[i] is None else results[i] + part
-    return tuple(r if wanted else None for r, wanted in zip(results, mask))  # type: ignore[return-value]
+            sums[i] = part if sums[i] is None else sums[i] + part
+    return tuple(r if keep else None for r, keep in zip(sums, mask))  # type: ignore[return-value]
 
 
 def _through_derivatives(

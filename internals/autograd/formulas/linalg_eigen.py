@@ -1,12 +1,13 @@
 """The gradients of eigenvalues and eigenvectors (`torch/csrc/autograd/FunctionsManual.cpp`:
 `linalg_eig_backward`).
 
-A V = V diag(L). When A changes by dA, the diagonal of V⁻¹ dA V is what the eigenvalues change by;
-what is beside the diagonal, divided by the differences of the eigenvalues, is how much of each
-eigenvector is mixed into which other. Eigenvectors have length 1, and of complex ones the phase is
-open: a loss must not depend on it.
+A V = V diag(L), with the eigenvalues L (..., n) and the eigenvectors in the columns of V (..., n,
+n). When A changes by dA, look at M = V⁻¹ dA V. Its diagonal is the change of the eigenvalues.
+Element (i, j) off the diagonal, divided by L[j] - L[i], is how much of eigenvector i is added to
+eigenvector j. So gradients of eigenvectors grow without bound as two eigenvalues come together.
 
-How the real one differs: it does not.
+Eigenvectors have length 1, but the phase of complex ones is arbitrary: a loss must not depend on
+it.
 """
 
 from __future__ import annotations
@@ -35,15 +36,19 @@ def linalg_eig_backward(gL: Any, gV: Any, L: Tensor, V: Tensor, is_hermitian: bo
             "forward. Please set compute_v=True in the forward pass."
         )
     if gV is None:
+        # only eigenvalues: V⁻ᴴ diag(gL) Vᴴ, where V⁻ᴴ is V itself for a Hermitian A
         return (
             (V * gL.unsqueeze(-2)) @ V.mH if is_hermitian else solve(V.mH, gL.unsqueeze(-1) * V.mH)
         )
     along = V.mH @ gV
     _check_phase(along, is_hermitian)
     if is_hermitian:
+        # V stays unitary, so only changes V K with a skew-Hermitian K are possible
         along = (along - along.mH) / 2
     else:
+        # each column keeps its length 1: the part that would change it is subtracted
         along = along - (V.mH @ V) * real_part(along.diagonal(0, -2, -1)).unsqueeze(-2)
+    # element (i, j) is conj(L[j] - L[i]); ones on the diagonal, whose elements are dropped below
     gaps = (L.unsqueeze(-2) - L.unsqueeze(-1)).conj() + eye(
         L.shape[-1], dtype=L.dtype, device=L.device
     )
@@ -55,6 +60,9 @@ def linalg_eig_backward(gL: Any, gV: Any, L: Tensor, V: Tensor, is_hermitian: bo
 
 
 def _check_phase(along: Any, is_hermitian: bool) -> None:
+    """Raises RuntimeError if the loss depends on a phase: turning the phase of eigenvector i
+    changes the loss by the imaginary part of element (i, i) of `along`, Vᴴ gV.
+    """
     if not along.is_complex():
         return
     phases = along.detach().diagonal(0, -2, -1).imag
