@@ -74,7 +74,7 @@ def jvp(
     with enable_grad():
         _, args, v = _inputs_and_vector(inputs, v, "jvp", create_graph)
         many_outputs, outputs = _outputs(func, args, "jvp", strict)
-        # dummyᵀJ is linear in the cotangent: its derivative is the same everywhere, also at 0
+        # cotangentᵀJ is linear in the cotangent: its derivative is the same everywhere, also at 0
         cotangent = tuple(fn.zeros_like(o, requires_grad=True) for o in outputs)
         grads = _grad(outputs, args, cotangent, create_graph=True)
         _need_grad(grads, "grad_inputs", strict)
@@ -341,7 +341,7 @@ def _answer(tensors: Tensors, many: bool, create_graph: bool) -> Any:
 
 
 def _need_grad(tensors: Sequence[Any], kind: str, strict: bool) -> None:
-    """Raises RuntimeError, in strict mode, for the first tensor that does not depend on the inputs."""
+    """Raises RuntimeError, if `strict`, for the first tensor that does not depend on the inputs."""
     for i, t in enumerate(tensors if strict else ()):
         if t is None:
             raise RuntimeError(_INDEPENDENT["back"].format(i))

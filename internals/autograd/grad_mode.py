@@ -84,7 +84,7 @@ class _Block:
 
 
 class no_grad(_Block):
-    """A block in which nothing is recorded: results do not require gradients, even if operands do."""
+    """A block in which nothing is recorded: results require no gradients, even if operands do."""
 
     def __new__(cls, function: Any = None) -> Any:
         return super().__new__(cls) if function is None else super().__new__(cls)(function)
