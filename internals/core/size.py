@@ -23,6 +23,7 @@ class Size(tuple[int, ...]):
 
     def __new__(cls, sizes: Iterable[SupportsIndex] = ()) -> Size:
         values: list[Any] = []
+        # under a trace an entry may be a number that the trace follows: it is kept as it is
         for i, s in enumerate(sizes):
             if hot.off and tracer.state is not None and tracer.state.is_traced_number(s):
                 values.append(s)
