@@ -3,7 +3,7 @@
 
 The first gradient becomes `.grad`: as it is, if nothing else refers to it and it has the layout of
 the leaf, else as a copy. Later ones are added: in place, so that `.grad` stays the same tensor, or,
-while the graph of the gradient itself is being recorded (`create_graph`), to a new tensor.
+while the graph of the gradient itself is being recorded (`create_graph`), as a new tensor.
 
 How the real one differs: the variable holds the node weakly and the graph keeps both alive, so it
 is made anew for every graph; it also knows sparse gradients, and locks the variable against other

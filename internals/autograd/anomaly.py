@@ -127,6 +127,7 @@ def _message(node: Any) -> str:
         f"Error detected in {node.name()}. Traceback of forward call that caused the "
         f"error:\n{''.join(metadata[TRACEBACK])}"
     )
+    # made while another node was evaluated: show that one too, and so on outwards
     while PARENT in metadata:
         node, metadata = metadata[PARENT], metadata[PARENT].metadata
         text += (

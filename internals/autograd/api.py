@@ -100,12 +100,13 @@ def grad(
             )
         if not t.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
+    # a graph of the gradients contains this one: by default both are kept
     keep = create_graph if retain_graph is None else retain_graph
     results = execute(
         _roots(outputs), grads, keep, create_graph, [gradient_edge(t) for t in inputs], False
     )
     for i, (t, r) in enumerate(zip(inputs, results)):
-        if r is None and materialize_grads:
+        if r is None and materialize_grads:  # no path from the outputs to this input
             results[i] = ops.zeros_like(t, None, None, None, None, None)
             if create_graph and is_grad_enabled():
                 results[i].requires_grad_()

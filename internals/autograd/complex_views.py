@@ -66,6 +66,7 @@ def edge_through(base: Tensor, view: Tensor) -> Edge:
     was = set_grad_mode(True)
     try:
         g = view._geometry
+        # first to the other dtype, as a whole; then, by strides, to the part that the view shows
         again = (
             ops.view_as_complex(base) if g.dtype.is_complex and _is_pairs(base) else numbers(base)
         )

@@ -207,7 +207,7 @@ class GraphTask:
 
     def _plan(self, inputs: Sequence[Any], accumulate: bool) -> None:
         """Sets `captures`, which gradients are results, and `needed`, which nodes have to run for
-        them (`GraphTask::init_to_exec`). With `accumulate` the nodes of `inputs` run themselves.
+        them (`GraphTask::init_to_execute`). With `accumulate` the nodes of `inputs` run themselves.
         """
         wanted: set[Any] = set()
         for place, (node, nr) in enumerate(inputs):

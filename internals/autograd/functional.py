@@ -49,6 +49,7 @@ def vjp(
     """
     with enable_grad():
         many_inputs, args = _tensors(inputs, "inputs", "vjp")
+        # aliases: derivatives are those by the arguments, whatever else `func` uses
         args = _fresh(args, create_graph, needs_graph=True)
         many_outputs, outputs = _outputs(func, args, "vjp", strict)
         if v is None:
@@ -188,7 +189,7 @@ def _rows(index: int, output: Tensor, inputs: Tensors, create_graph: bool, stric
     """
     rows: list[list[Any]] = [[] for _ in inputs]
     flat = output.reshape(-1)
-    for j in range(output.numel()):
+    for j in range(output.numel()):  # one backward pass for each element; the graph is kept
         grads = _grad((flat[j],), inputs, None, create_graph, retain_graph=True)
         for i, (g, x) in enumerate(zip(grads, inputs)):
             if g is None and strict:
@@ -215,7 +216,7 @@ def _check_strategy(strategy: str, create_graph: bool, strict: bool, vectorize: 
             '"reverse-mode".'
         )
     if strategy == "reverse-mode":
-        return
+        return  # the others are refused although forward mode is not used here
     if create_graph:
         raise NotImplementedError(
             "internals.autograd.functional.jacobian: `create_graph=True` and "

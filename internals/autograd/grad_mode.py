@@ -63,6 +63,7 @@ class _Block:
         @functools.wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:
             generator = function(*args, **kwargs)
+            # `resume` runs the generator's next step: a plain one, with a value, or an exception
             resume: Callable[[], Any] = functools.partial(next, generator)
             try:
                 while True:
@@ -84,7 +85,9 @@ class _Block:
 
 
 class no_grad(_Block):
-    """A block in which nothing is recorded: results require no gradients, even if operands do."""
+    """A block in which nothing is recorded: results require no gradients, even if operands do.
+    Only views of tensors that require a gradient still require one.
+    """
 
     def __new__(cls, function: Any = None) -> Any:
         return super().__new__(cls) if function is None else super().__new__(cls)(function)
@@ -141,8 +144,8 @@ class set_grad_enabled(_Block):
 
 
 class inference_mode(_Block):
-    """A block like `no_grad`, but faster: tensors made inside count no versions, and can never be
-    used in operations that autograd records.
+    """A block like `no_grad`, but faster: tensors made inside count no versions, and autograd can
+    never save them for backward.
     """
 
     def __new__(cls, mode: bool = True) -> Any:

@@ -90,6 +90,7 @@ def gradcheck(
     _check_inputs(tensors)
     try:
         outputs = _differentiable(results := as_tuple(func(*tensors)))
+        # each part of complex outputs is a real function, whose derivatives can be measured
         parts = ("imag", "real") if any(_is_complex(o) for o in results) else ("",)
         for part in parts:
             _check_part(func, tensors, part, fast_mode, eps, atol, rtol, nondet_tol)
@@ -151,6 +152,7 @@ def gradgradcheck(
         incoming = as_tuple(grad_outputs)
     count = len(tensors)
 
+    # a function of the inputs and the incoming gradients, all of which `gradcheck` varies
     def backward(*args: Any) -> tuple[Any, ...]:
         wanted = tuple(x for x in args[:count] if _wants_grad(x))
         outputs = _differentiable(func(*args[:count]))
@@ -192,6 +194,7 @@ def _check_part(
             run, inputs, outputs, eps, atol, rtol, tol
         )
     except _Mismatch as found:
+        # the message names the part only if this output is complex, not if another one is
         whole = _differentiable(func(*inputs))[found.output]
         name = "imaginary" if part == "imag" else part
         where = (
@@ -242,9 +245,9 @@ def _compare_combinations(
     rtol: float,
     tol: float,
 ) -> None:
-    """Compares uᵀJv for random u and v (J has a row for each input element): measured, one
-    difference quotient in the direction u; computed, one backward pass with v. J itself is only
-    needed for the message of a failure.
+    """Compares vᵀJu for random u and v, with a Jacobian J that has a row for each output element.
+    Measured, it is one difference quotient in the direction u; computed, one backward pass with v.
+    J itself is only needed for the message of a failure.
     """
     wanted = [x for x in inputs if _wants_grad(x)]
     us, vs = jacobians.random_units(wanted, outputs)

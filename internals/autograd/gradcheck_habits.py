@@ -59,6 +59,7 @@ def copes_with_undefined(outputs: Callable[[], Sequence[Any]], inputs: Sequence[
     computes the outputs anew for each backward pass.
     """
     count = len(outputs())
+    # the sets of outputs whose gradients are undefined: all of them, then each one alone
     missing: list[set[int]] = [set(range(count))]
     if count > 1:
         missing += [{i} for i in range(count)]

@@ -90,6 +90,7 @@ def set_history(t: Any, node: Node, output_nr: int = 0) -> Any:
         return t
     t._geometry = g.with_grad or requiring_grad(g)
     meta = t._autograd_meta
+    # as `AutogradMeta()`, without the call of `__init__`: each recorded operator comes here
     if meta is None:
         meta = t._autograd_meta = _new(AutogradMeta)
         meta.grad = meta.accumulator = meta.hooks = None
@@ -138,7 +139,7 @@ def check_inplace(t: Any) -> None:
     if meta is not None and meta.base is not None:
         _check_view(meta)
     if t._geometry.keys & RECORDS:
-        if grad_fn(t) is None:
+        if grad_fn(t) is None:  # a leaf: its `.grad` would belong to values that are overwritten
             base = None if meta is None else meta.base
             what = (
                 "a leaf Variable"
@@ -222,7 +223,7 @@ def _refresh_view(t: Tensor, meta: Any) -> None:
     counter = t._version_counter
     version = 0 if counter is None else counter.value
     if meta.attr_version == version:
-        return
+        return  # not written to since the history was made
     base = meta.base
     if base._geometry.keys & RECORDS:
         _check_view(meta, "its base or another view of its base has been")

@@ -100,7 +100,8 @@ def recording(op: OperatorHandle, node_class: type[Node]) -> Kernel:
         for slot, i, users, keep in before:
             setattr(node, slot, keep(args[i]) if users is None or _wanted(edges, users) else None)
         result = run_below(op, keys, args)
-        # after it: arguments that only the call gives their values, such as running statistics
+        # after it: arguments that only the call gives their values, such as `noise` of
+        # `rrelu_with_noise`
         for slot, i, users, keep in filled:
             setattr(node, slot, keep(args[i]) if users is None or _wanted(edges, users) else None)
         if inplace:

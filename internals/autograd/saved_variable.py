@@ -265,6 +265,7 @@ def _modified(t: Tensor, version: int, expected: int, edge: Any) -> str:
 
     from .anomaly import anomaly
 
+    # the node that wrote the tensor last, if it is known
     origin = (
         ""
         if edge is None or edge[0] is None

@@ -41,11 +41,11 @@ def validated(grad: Tensor, expected: Geometry | None, index: int, node: Any) ->
                 f"{_who(node)}invalid gradient at index {index} - expected dtype {expected.dtype} "
                 f"but got {g.dtype}"
             )
-        if g.dtype.category > expected.dtype.category:
+        if g.dtype.category > expected.dtype.category:  # complex, for a real input
             grad = ops.real(grad)
         grad = grad.to(expected.dtype)
     if g.device is not expected.device:
-        if g.sizes:
+        if g.sizes:  # a number, in a 0-d tensor, may come from another device
             raise RuntimeError(
                 f"{_who(node)}invalid gradient at index {index} - expected device "
                 f"{expected.device} but got {g.device}"

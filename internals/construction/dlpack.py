@@ -260,6 +260,7 @@ def hand_over_to_stream(t: Tensor, stream: int | None) -> None:
     if stream == 0:
         raise AssertionError(f"unsupported stream on CUDA: {stream}.")
     current = cuda.current_stream()
+    # an event on our stream, which theirs waits for: the CPU does not wait
     theirs = cuda.default_stream() if stream in (None, 1) else cuda.ExternalStream(stream)
     if theirs != current:
         theirs.wait_stream(current)

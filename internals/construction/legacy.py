@@ -81,6 +81,7 @@ def construct(
             f"legacy constructor expects device type: {home.type} but device type: {where.type} "
             "was passed"
         )
+    # one argument, positional or by name; several are sizes
     args = args + tuple(kwargs[k] for k in ("size", "data") if k in kwargs)
     first = args[0] if args else Size((0,))
     if _is_int(first) and all(_is_int(a) for a in args):

@@ -120,6 +120,7 @@ def asarray(
         )
     if copy is False and where is not shared.device:
         raise ValueError(f"can't alias tensor from device '{shared.device}' to '{where}'.")
+    # `shared` itself, unless something has to change
     t = shared.to(device=where, dtype=wanted, copy=bool(copy))
     if requires_grad is None:
         if shared.requires_grad:

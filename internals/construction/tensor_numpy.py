@@ -80,7 +80,7 @@ def borrow_array(array: Array) -> Any:
             "strides are not currently supported. (You can probably work around this by making a "
             "copy of your array  with array.copy().) "
         )
-    strides = [s // n for s in array.strides]
+    strides = [s // n for s in array.strides]  # from bytes to elements
     data = DataPtr(array.__array_interface__["data"][0], owner, drop_reference)
     g = geometry(array.shape, strides, kind)
     return newly_made(make(Storage(data, bytes_spanned(g)), g))
@@ -229,6 +229,7 @@ def frombuffer(
             "you can write to the underlying (supposedly non-writable) buffer using the tensor."
         )
         _warn_read_only("buffer", danger, "buffer")
+    # numpy knows the address of a buffer, which Python does not show; the view keeps it in place
     address = np.frombuffer(view, np.uint8).__array_interface__["data"][0] + offset
     storage = Storage(DataPtr(address, view, drop_reference), count * n)
     t = newly_made(make(storage, contiguous_geometry((count,), dtype)))

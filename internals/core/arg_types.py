@@ -56,12 +56,14 @@ def converter(t: Type, value: object) -> Callable[[Any], Any] | None:
         if t.base == "Tensor":
             return list if type(value) is not list else None
         if not isinstance(value, SEQUENCES):
+            # stride=2 for an int[2]: the number is repeated
             one, n = converter(t.__class__(t.base), value) or _same, t.list_size or 1
             return lambda v: [one(v)] * n
         if t.base == "int":
             return _to_ints
         if t.base == "bool" and t.list_size:
             return lambda v: _fixed(v, t.list_size)
+        # elements may be of several types: each has its own converter
         return lambda v: [(converter(t.__class__(t.base), x) or _same)(x) for x in v]
     if t.base == "int":
         return _to_int

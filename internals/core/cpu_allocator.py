@@ -186,11 +186,12 @@ class CachingAllocator(Allocator):
         counters may be of slightly different moments.
         """
         s = self.stats
+        # a copy: other threads may add blocks meanwhile
         blocks = list(self.blocks.values())
         in_use = sum(b.active for b in blocks)
         uses = s.retired_blocks + sum(b.uses for b in blocks)
         used_bytes = s.retired_bytes + sum(b.uses * b.size for b in blocks)
-        table = {
+        table = {  # (current, peak, allocated, freed), the last two since the beginning
             "allocation": (in_use, None, uses, uses - in_use),
             "allocated_bytes": (s.bytes, s.peak_bytes, used_bytes, used_bytes - s.bytes),
             "segment": (s.segments, None, s.total_segments, s.total_segments - s.segments),
@@ -308,6 +309,7 @@ def round_size(nbytes: int) -> int:
 def _system_functions() -> tuple[Callable[[int], int], Callable[[Any], None]]:
     """The functions of the C library that allocate aligned memory and free it."""
     if sys.platform == "win32":
+        # without types ctypes would pass and return 32-bit ints
         crt = ctypes.cdll.msvcrt
         crt._aligned_malloc.argtypes, crt._aligned_malloc.restype = (
             [ctypes.c_size_t, ctypes.c_size_t],

@@ -49,6 +49,7 @@ class device:
             index = int(number)
         if index is not None and index < 0:
             raise RuntimeError("Device index must not be negative")
+        # `object.__setattr__`, since our own refuses; `setdefault`, since two threads may come here
         found = cls._interned.get((name, index))
         if found is None:
             found = object.__new__(cls)

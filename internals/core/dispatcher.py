@@ -117,7 +117,9 @@ class OperatorHandle:
 
     @property
     def call(self) -> Kernel:
-        """The fastest function that calls this operator; generated subclasses have another one."""
+        """The fastest function that calls this operator: for a built-in one, one that uses
+        `table`.
+        """
         return self
 
     def __repr__(self) -> str:
@@ -262,7 +264,7 @@ class Dispatcher:
                         "rule": rule,
                     }
                 )
-            keys &= dk.below(key)
+            keys &= dk.below(key)  # fell through: the next key
         if trace is not None:
             kind = "composite" if rule in ("math kernel", "default backend kernel") else "kernel"
             left = dk.keys_in(keys & dk.below(key))

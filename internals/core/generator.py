@@ -133,6 +133,7 @@ class Generator:
                 f"RNG state size to be {len(content)}"
             )
         s = np.frombuffer(content, STATE)[0]
+        # with none left, the next word starts a new round of 624, whatever `next` is
         pos = _WORDS if s["left"] == 1 else int(s["next"])
         self._seed = int(s["initial_seed"])
         engine = np.random.MT19937()

@@ -321,7 +321,7 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
         if known and numel % known == 0:
             return tuple(numel // known if s == -1 else s for s in shape)
     elif known == numel:
-        return shape
+        return shape  # no -1: the sizes have to fit as they are
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 

@@ -82,6 +82,7 @@ class SchemaParser(Generic[T, A, R]):
     def parse(self) -> Parts:
         """Reads the whole text."""
         reader = self.reader
+        # aten::add.Tensor: the first word may be the namespace
         name = reader.expect_kind(IDENT).text
         namespace = "aten"
         if reader.accept(":"):

@@ -126,6 +126,7 @@ class SourceRange:
             self.source.line_of(self.start),
             self.start - self.source.start_of_line(self.start),
         )
+        # the marker ends with the line, and has dots if the range goes on
         rest = len(lines[first]) - column if first < len(lines) else 0
         length = self.end - self.start
         mark = " <--- HERE" if length <= rest else "...  <--- HERE"

@@ -235,6 +235,7 @@ class TensorImpl:
         was computed from others.
         """
         g = self._geometry
+        # not a leaf: it requires a gradient already, and its history cannot be switched off
         if self._autograd_meta is not None and self._autograd_meta.edge is not None:
             if not requires_grad:
                 raise RuntimeError(

@@ -42,6 +42,7 @@ def einsum(*args: Any) -> Any:
         equation, operands = _from_sublists(args)
     else:
         equation, operands = args[0], args[1:]
+    # einsum("ij,jk", [a, b]), the older form
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         return einsum(equation, *operands[0])
     if not isinstance(equation, str):

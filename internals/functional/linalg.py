@@ -42,6 +42,7 @@ def norm(
         else:
             dims = dim  # type: ignore[assignment]
     if isinstance(p, str):
+        # "fro" of up to two dimensions is the 2-norm of all their elements
         if p == "fro" and (dim is None or isinstance(dim, int) or len(dim) <= 2):
             if out is None:
                 return linalg.vector_norm(input, 2, dims, keepdim, dtype=dtype)

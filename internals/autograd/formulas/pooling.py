@@ -5,7 +5,7 @@ Each of these operations copies elements from one place to another. Its gradient
 and the gradient of that, a `*_double_backward`, reads them from the same places again.
 
 How the real one differs: `embedding_dense_double_backward` does not divide for
-`scale_grad_by_freq`, as the first derivative does.
+`scale_grad_by_freq`, although the first derivative does.
 """
 
 from __future__ import annotations
