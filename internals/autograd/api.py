@@ -153,7 +153,7 @@ def _make_grads(outputs: Sequence[Any], grads: list[Any]) -> list[Any]:
     """
     if len(grads) < len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
-    made = []
+    gradients = []
     for i, (t, g) in enumerate(zip(outputs, grads)):
         if not isinstance(t, TensorImpl):
             raise AssertionError("Expected output to be a torch.Tensor")
@@ -172,11 +172,11 @@ def _make_grads(outputs: Sequence[Any], grads: list[Any]) -> list[Any]:
                 )
             if g.dtype is not t.dtype:
                 g = ops.to_dtype(g, t.dtype, False, False, None)
-            made.append(g if g.device is t.device else validated(g, t._geometry, i, None))
+            gradients.append(g if g.device is t.device else validated(g, t._geometry, i, None))
         elif g is not None:
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         elif not t.requires_grad:
-            made.append(None)  # `_roots` raises for this one
+            gradients.append(None)  # `_roots` raises for this one
         elif t.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         elif t.dtype.category != dt.FLOATING:
@@ -184,8 +184,8 @@ def _make_grads(outputs: Sequence[Any], grads: list[Any]) -> list[Any]:
                 f"grad can be implicitly created only for real scalar outputs but got {t.dtype}"
             )
         else:
-            made.append(ops.ones_like(t, None, None, None, None, None))
-    return made
+            gradients.append(ops.ones_like(t, None, None, None, None, None))
+    return gradients
 
 
 _CYCLE = (

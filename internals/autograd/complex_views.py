@@ -67,18 +67,18 @@ def edge_through(base: Tensor, view: Tensor) -> Edge:
     try:
         g = view._geometry
         # first to the other dtype, as a whole; then, by strides, to the part that the view shows
-        again = (
+        remade = (
             ops.view_as_complex(base) if g.dtype.is_complex and _is_pairs(base) else numbers(base)
         )
-        if g.dtype.is_complex and not again.is_complex():
-            again = ops.view_as_complex(part(base, 0, g, view._offset))
-        elif (again.shape, again.stride(), again.storage_offset()) != (
+        if g.dtype.is_complex and not remade.is_complex():
+            remade = ops.view_as_complex(part(base, 0, g, view._offset))
+        elif (remade.shape, remade.stride(), remade.storage_offset()) != (
             g.sizes,
             g.strides,
             view._offset,
         ):
-            again = ops.as_strided(again, g.sizes, g.strides, view._offset)
-        edge: Edge = again._autograd_meta.edge
+            remade = ops.as_strided(remade, g.sizes, g.strides, view._offset)
+        edge: Edge = remade._autograd_meta.edge
         return edge
     finally:
         set_grad_mode(was)

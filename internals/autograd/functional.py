@@ -50,7 +50,7 @@ def vjp(
     with enable_grad():
         many_inputs, args = _tensors(inputs, "inputs", "vjp")
         # aliases: derivatives are those by the arguments, whatever else `func` uses
-        args = _fresh(args, create_graph, needs_graph=True)
+        args = _aliases(args, create_graph, needs_graph=True)
         many_outputs, outputs = _outputs(func, args, "vjp", strict)
         if v is None:
             if len(outputs) != 1 or outputs[0].numel() != 1:
@@ -62,8 +62,10 @@ def vjp(
             v = _vector(v, "vjp", create_graph, like=outputs, many=many_outputs)
     with set_grad_enabled(create_graph or is_grad_enabled()):
         grads = _grad(outputs, args, v, create_graph)
-        result = _no_gaps(grads, args, strict, create_graph, "back")
-    return _answer(outputs, many_outputs, create_graph), _answer(result, many_inputs, create_graph)
+        result = _zeros_for_none(grads, args, strict, create_graph, "back")
+    return _returned(outputs, many_outputs, create_graph), _returned(
+        result, many_inputs, create_graph
+    )
 
 
 def jvp(
@@ -81,8 +83,10 @@ def jvp(
         _need_grad(grads, "grad_inputs", strict)
     with set_grad_enabled(create_graph or is_grad_enabled()):
         columns = _grad(grads, cotangent, v, create_graph)
-        result = _no_gaps(columns, outputs, strict, create_graph, "back_trick")
-    return _answer(outputs, many_outputs, create_graph), _answer(result, many_outputs, create_graph)
+        result = _zeros_for_none(columns, outputs, strict, create_graph, "back_trick")
+    return _returned(outputs, many_outputs, create_graph), _returned(
+        result, many_outputs, create_graph
+    )
 
 
 def jacobian(
@@ -103,7 +107,7 @@ def jacobian(
     _check_strategy(strategy, create_graph, strict, vectorize)
     with enable_grad():
         many_inputs, args = _tensors(inputs, "inputs", "jacobian")
-        args = _fresh(args, create_graph, needs_graph=True)
+        args = _aliases(args, create_graph, needs_graph=True)
         many_outputs, outputs = _outputs(func, args, "jacobian", strict)
         if vectorize and strict:
             raise RuntimeError(
@@ -112,7 +116,7 @@ def jacobian(
                 "Please either set `strict=False` or `vectorize=False`."
             )
         blocks = tuple(_rows(i, o, args, create_graph, strict) for i, o in enumerate(outputs))
-        answers = tuple(_answer(block, many_inputs, create_graph) for block in blocks)
+        answers = tuple(_returned(block, many_inputs, create_graph) for block in blocks)
     return answers if many_outputs else answers[0]
 
 
@@ -159,8 +163,8 @@ def vhp(
         _need_grad(gradient, "jacobian", strict)
     with set_grad_enabled(create_graph or is_grad_enabled()):
         product = _grad(gradient, args, v, create_graph)
-        result = _no_gaps(product, args, strict, create_graph, "double_back")
-    return _answer((output,), False, create_graph), _answer(result, many, create_graph)
+        result = _zeros_for_none(product, args, strict, create_graph, "double_back")
+    return _returned((output,), False, create_graph), _returned(result, many, create_graph)
 
 
 def hvp(
@@ -179,8 +183,8 @@ def hvp(
         _need_grad(gradient, "hessian", strict)
     with set_grad_enabled(create_graph or is_grad_enabled()):
         product = _grad(rows, cotangent, v, create_graph)
-        result = _no_gaps(product, args, strict, create_graph, "double_back_trick")
-    return _answer((output,), False, create_graph), _answer(result, many, create_graph)
+        result = _zeros_for_none(product, args, strict, create_graph, "double_back_trick")
+    return _returned((output,), False, create_graph), _returned(result, many, create_graph)
 
 
 def _rows(index: int, output: Tensor, inputs: Tensors, create_graph: bool, strict: bool) -> Tensors:
@@ -243,7 +247,7 @@ def _inputs_and_vector(
     or None, which stands for 1.
     """
     many, args = _tensors(inputs, "inputs", name)
-    args = _fresh(args, create_graph, needs_graph=True)
+    args = _aliases(args, create_graph, needs_graph=True)
     if v is not None:
         return many, args, _vector(v, name, create_graph, like=args, many=many)
     if len(args) != 1 or args[0].numel() != 1:
@@ -268,7 +272,7 @@ def _tensors(value: Any, what: str, name: str) -> tuple[bool, Tensors]:
     return many, tensors
 
 
-def _fresh(tensors: Tensors, create_graph: bool, needs_graph: bool) -> Tensors:
+def _aliases(tensors: Tensors, create_graph: bool, needs_graph: bool) -> Tensors:
     """Aliases of the tensors: connected to the caller's graph if `create_graph`, so that results
     can be differentiated by it; else leaves of a new graph.
     """
@@ -300,7 +304,7 @@ def _one_number(result: Tensor, name: str, strict: bool) -> Any:
 
 def _vector(v: Any, name: str, create_graph: bool, like: Tensors, many: bool) -> Tensors:
     """`v` as a tuple of tensors. Raises RuntimeError unless they have the shapes of `like`."""
-    vector = _fresh(_tensors(v, "v", name)[1], create_graph, needs_graph=False)
+    vector = _aliases(_tensors(v, "v", name)[1], create_graph, needs_graph=False)
     if len(vector) != len(like):
         if many:
             raise RuntimeError(
@@ -335,7 +339,7 @@ def _grad(
     return autograd.grad(connected, inputs, grads, retain_graph, create_graph, allow_unused=True)
 
 
-def _answer(tensors: Tensors, many: bool, create_graph: bool) -> Any:
+def _returned(tensors: Tensors, many: bool, create_graph: bool) -> Any:
     """The result for the user: detached unless `create_graph`, and a tuple if `many`."""
     results = tensors if create_graph else tuple(t.detach() for t in tensors)
     return results if many else results[0]
@@ -350,7 +354,7 @@ def _need_grad(tensors: Sequence[Any], kind: str, strict: bool) -> None:
             raise RuntimeError(_NO_GRAD[kind].format(i))
 
 
-def _no_gaps(
+def _zeros_for_none(
     grads: Sequence[Any], like: Tensors, strict: bool, create_graph: bool, stage: str
 ) -> Tensors:
     """`grads` with zeros, of the shapes of `like`, for None. Raises RuntimeError in strict mode."""

@@ -74,19 +74,19 @@ class Record(NamedTuple):
 def recording(op: OperatorHandle, node_class: type[Node]) -> Kernel:
     """The kernel that records `op` as a node of this class."""
     record, schema = node_class.record, op.schema
-    place = {a.name: i for i, a in enumerate(schema.arguments)}
-    sources = [place[name] for name in record.names]
+    index_of = {a.name: i for i, a in enumerate(schema.arguments)}
+    sources = [index_of[name] for name in record.names]
     of_list = schema.arguments[sources[0]].type.is_list
     inplace, becomes_view = schema.is_inplace, _becomes_view(op)
     gives_list = len(schema.returns) == 1 and schema.returns[0].type.is_list
     without = [a.name for a in schema.arguments if not inplace and _has_no_formula(a, record)]
-    before, filled, after = _savers(op, record, place)
+    before, filled, after = _savers(op, record, index_of)
 
     def kernel(op: OperatorHandle, keys: int, *args: Any) -> Any:
         if grad_mode.off and not is_grad_enabled():
             return run_below(op, keys, args)
         for name in without:
-            given = args[place[name]]
+            given = args[index_of[name]]
             if given is not None and given._geometry.keys & RECORDS:
                 raise not_differentiable(schema.name, name)
         edges = gradient_edges(args[sources[0]] if of_list else [args[i] for i in sources])
@@ -147,7 +147,7 @@ Savers = list[tuple[Any, ...]]
 
 
 def _savers(
-    op: OperatorHandle, record: Record, place: dict[str, int]
+    op: OperatorHandle, record: Record, index_of: dict[str, int]
 ) -> tuple[Savers, Savers, Savers]:
     """How the slots are filled: before the call, after it from arguments that it wrote to, and
     after it from its outputs. The first two have (slot, argument, users, keep), the last has
@@ -160,7 +160,7 @@ def _savers(
         if isinstance(kept.of, int):
             after.append((slot, kept.of, _keep_output(kept.of, kept.detail, record)))
             continue
-        i = place[kept.of]
+        i = index_of[kept.of]
         argument = op.schema.arguments[i]
         users = [record.names.index(name) for name in kept.users] or None
         saver = slot, i, users, _keep_argument(argument, kept, copy=op.schema.is_inplace and i == 0)

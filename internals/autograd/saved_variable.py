@@ -265,7 +265,7 @@ def _modified(t: Tensor, version: int, expected: int, edge: Any) -> str:
 
     from .anomaly import anomaly
 
-    # the node that wrote the tensor last, if it is known
+    # the node that the tensor is a result of; a leaf has none
     origin = (
         ""
         if edge is None or edge[0] is None

@@ -236,7 +236,7 @@ def infer_dtype(flat: Sequence[Any]) -> dtype:
     """
     found: dtype | None = None
     # each dtype once, in the order of first appearance
-    for kind in dict.fromkeys(_kind(x) for x in flat):
+    for kind in dict.fromkeys(_element_dtype(x) for x in flat):
         found = kind if found is None else promote_types(found, kind)
     return found or dt.get_default_dtype()
 
@@ -324,11 +324,11 @@ def _flatten(data: Any, sizes: list[int], depth: int, flat: list[Any]) -> None:
         _flatten(item, sizes, depth + 1, flat)
 
 
-def _kind(x: Any) -> dtype:
+def _element_dtype(x: Any) -> dtype:
     """The dtype of one element."""
-    kind = _KIND.get(type(x))
+    kind = _PYTHON_DTYPES.get(type(x))
     if kind is not None:
-        # in `_KIND`, float32 stands for the default dtype, which may change
+        # in `_PYTHON_DTYPES`, float32 stands for the default dtype, which may change
         return kind if kind is not dt.float32 else dt.get_default_dtype()
     if isinstance(x, TensorImpl):
         return x.dtype
@@ -343,7 +343,7 @@ def _kind(x: Any) -> dtype:
     raise RuntimeError(f"Could not infer dtype of {_full_name(x)}")
 
 
-_KIND: dict[type, dtype] = {bool: dt.bool_, int: dt.int64, float: dt.float32}
+_PYTHON_DTYPES: dict[type, dtype] = {bool: dt.bool_, int: dt.int64, float: dt.float32}
 
 
 def _values(flat: list[Any], kind: dtype) -> Any:

@@ -26,7 +26,7 @@ _PACKAGES = os.path.dirname(os.path.dirname(np.__file__))
 _LIBRARIES = tuple(os.path.join(_PACKAGES, name) + os.sep for name in ("numpy", "scipy", "numba"))
 _RAISES = opmap["RAISE_VARARGS"], opmap["RERAISE"]
 # not translated: the user asked for the first two, and the last says that calls are nested too deep
-_MEANT = (Warning, FloatingPointError, RecursionError)
+_DELIBERATE = (Warning, FloatingPointError, RecursionError)
 
 
 class StrayError(RuntimeError):
@@ -62,12 +62,12 @@ def is_stray(error: Exception) -> bool:
         elif not file.startswith(_LIBRARIES):
             last = None
         tb = tb.tb_next
-    if last is None or isinstance(error, _MEANT):
+    if last is None or isinstance(error, _DELIBERATE):
         return False
     # Did this very frame execute a `raise`? Then the error is one of our checks; but an assertion
     # without a text is a check for ourselves.
-    meant = last.tb_next is None and last.tb_frame.f_code.co_code[last.tb_lasti] in _RAISES
-    return not meant or (type(error) is AssertionError and not error.args)
+    deliberate = last.tb_next is None and last.tb_frame.f_code.co_code[last.tb_lasti] in _RAISES
+    return not deliberate or (type(error) is AssertionError and not error.args)
 
 
 def _described(value: Any) -> str:

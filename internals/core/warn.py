@@ -18,7 +18,7 @@ import warnings
 # the beginnings of our filenames: files of this package, and code that the JIT wrote
 _OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep, "<emitted "
 _always = False
-_given: set[str] = set()
+_said: set[str] = set()
 
 
 def warn(text: str) -> None:
@@ -31,8 +31,8 @@ def warn(text: str) -> None:
 
 def warn_once(text: str) -> None:
     """As `warn`, but each text only once, unless `set_warn_always(True)` was called."""
-    if _always or text not in _given:
-        _given.add(text)
+    if _always or text not in _said:
+        _said.add(text)
         warn(text)
 
 

@@ -92,9 +92,9 @@ def _through_derivatives(
         slope = sum(step[a] * _derivative(combination, [a]) for a in range(dims))
         to_output = to_output + element * slope.unsqueeze(1)
         to_input = to_input.scatter_add(2, index, g * (slope * inside).unsqueeze(1))
-        felt = (element * g).sum(1)  # what a change of the weight would change: (N, points)
+        weight_grad = (element * g).sum(1)  # what a change of the weight would change: (N, points)
         for b in range(dims):
-            to_grid[b] = to_grid[b] + felt * sum(
+            to_grid[b] = to_grid[b] + weight_grad * sum(
                 step[a] * _derivative(combination, [a, b]) for a in range(dims)
             )
     return (

@@ -40,32 +40,32 @@ def linalg_eig_backward(gL: Any, gV: Any, L: Tensor, V: Tensor, is_hermitian: bo
         return (
             (V * gL.unsqueeze(-2)) @ V.mH if is_hermitian else solve(V.mH, gL.unsqueeze(-1) * V.mH)
         )
-    along = V.mH @ gV
-    _check_phase(along, is_hermitian)
+    projected = V.mH @ gV
+    _check_phase(projected, is_hermitian)
     if is_hermitian:
         # V stays unitary, so only changes V K with a skew-Hermitian K are possible
-        along = (along - along.mH) / 2
+        projected = (projected - projected.mH) / 2
     else:
         # each column keeps its length 1: the part that would change it is subtracted
-        along = along - (V.mH @ V) * real_part(along.diagonal(0, -2, -1)).unsqueeze(-2)
+        projected = projected - (V.mH @ V) * real_part(projected.diagonal(0, -2, -1)).unsqueeze(-2)
     # element (i, j) is conj(L[j] - L[i]); ones on the diagonal, whose elements are dropped below
     gaps = (L.unsqueeze(-2) - L.unsqueeze(-1)).conj() + eye(
         L.shape[-1], dtype=L.dtype, device=L.device
     )
-    inner = along / gaps
+    inner = projected / gaps
     inner = inner - diag_embed(inner.diagonal(0, -2, -1))
     if gL is not None:
         inner = inner + diag_embed(gL)
     return V @ inner @ V.mH if is_hermitian else solve(V.mH, inner @ V.mH)
 
 
-def _check_phase(along: Any, is_hermitian: bool) -> None:
+def _check_phase(projected: Any, is_hermitian: bool) -> None:
     """Raises RuntimeError if the loss depends on a phase: turning the phase of eigenvector i
-    changes the loss by the imaginary part of element (i, i) of `along`, Vᴴ gV.
+    changes the loss by the imaginary part of element (i, i) of `projected`, Vᴴ gV.
     """
-    if not along.is_complex():
+    if not projected.is_complex():
         return
-    phases = along.detach().diagonal(0, -2, -1).imag
+    phases = projected.detach().diagonal(0, -2, -1).imag
     if not allclose(phases, zeros_like(phases), rtol=1e-2, atol=1e-2):
         name = "eigh" if is_hermitian else "eig"
         raise RuntimeError(

@@ -43,7 +43,7 @@ def scatter_reduce_backward(
         grad, self, src, reduce, include_self, result,
         read=lambda t: t.gather(dim, index),
         add=lambda t, values: t.scatter_add(dim, index, values),
-        again=lambda t,
+        reduced=lambda t,
         values: t.scatter_reduce(dim, index, values, reduce, include_self=include_self),
     )  # fmt: skip
     return to_self if include_self else to_self.scatter(dim, index, 0), to_src
@@ -64,7 +64,7 @@ def index_reduce_backward(
         grad, self, source, reduce, include_self, result,
         read=lambda t: t.index_select(dim, index),
         add=lambda t, values: t.index_add(dim, index, values),
-        again=lambda t,
+        reduced=lambda t,
         values: t.index_reduce(dim, index, values, reduce, include_self=include_self),
     )  # fmt: skip
     return to_self if include_self else to_self.index_fill(dim, index.long(), 0), to_source
@@ -72,12 +72,13 @@ def index_reduce_backward(
 
 def _reduce_backward(
     grad: Tensor, self: Tensor, src: Tensor, reduce: str, include_self: bool, result: Tensor,
-    read: Callable[[Any], Any], add: Callable[[Any, Any], Any], again: Callable[[Any, Any], Any],
+    read: Callable[[Any], Any], add: Callable[[Any, Any], Any], reduced: Callable[[Any, Any], Any],
 ) -> tuple[Any, Any]:  # fmt: skip
     """The gradients of `self` and `src` before `include_self` is looked at.
 
     `read(t)` gives the elements of `t` at the places of `src`, in the shape of `src`; `add(t,
-    values)` adds values of that shape at these places; `again(t, values)` is the reduction itself.
+    values)` adds values of that shape at these places; `reduced(t, values)` is the reduction
+    itself.
     """
     if reduce == "sum":
         return grad, read(grad)
@@ -86,7 +87,7 @@ def _reduce_backward(
         count = count.masked_fill(count == 0, 1)  # a place that no value was written to
         return grad / count, read(grad) / read(count)
     if reduce == "prod":
-        return _prod_backward(grad, self, src, result, read, add, again)
+        return _prod_backward(grad, self, src, result, read, add, reduced)
     # amax, amin: count at each place the values that are equal to the result
     is_self, is_src = self == result, src == read(result)
     share = grad / add(is_self.to(grad.dtype), is_src.to(grad.dtype))
@@ -95,17 +96,17 @@ def _reduce_backward(
 
 def _prod_backward(
     grad: Tensor, self: Tensor, src: Tensor, result: Tensor,
-    read: Callable[[Any], Any], add: Callable[[Any, Any], Any], again: Callable[[Any, Any], Any],
+    read: Callable[[Any], Any], add: Callable[[Any, Any], Any], reduced: Callable[[Any, Any], Any],
 ) -> tuple[Any, Any]:  # fmt: skip
     """The gradient times the product of the other factors: the result divided by the factor, or,
     where the factor is 0, the product with a 1 in its place.
     """
     self_not_0 = self.masked_fill(self == 0, 1)
-    to_self = grad * conj(again(self_not_0, src)) / conj(self_not_0)
+    to_self = grad * conj(reduced(self_not_0, src)) / conj(self_not_0)
     is_0 = src == 0
     # if a place has two zeros in `src`, the product of the others is 0 for both of them
     only_0 = is_0 & (read(add(zeros_like(self), is_0.to(self.dtype))) == 1)
-    without_it = again(self, src.masked_fill(only_0, 1))
+    without_it = reduced(self, src.masked_fill(only_0, 1))
     src_not_0 = src.masked_fill(is_0, 1)
     return to_self, where(
         only_0, read(grad * conj(without_it)), read(grad * conj(result)) / conj(src_not_0)

@@ -30,8 +30,8 @@ def max_pool_double_backward(grad: Tensor, indices: Tensor, dim: int) -> Any:
     """The elements of `grad`, which has the shape of the input, at the places of the maxima.
     `indices` count within the last `dim` dimensions, flattened.
     """
-    places = indices.flatten(-dim)
-    return grad.flatten(-dim).gather(-1, places).view(indices.shape)
+    flat_indices = indices.flatten(-dim)
+    return grad.flatten(-dim).gather(-1, flat_indices).view(indices.shape)
 
 
 def embedding_backward(

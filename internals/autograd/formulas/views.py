@@ -36,8 +36,8 @@ def permute_backward(grad: Tensor, dims: Sequence[int]) -> Any:
     `dims[i]`.
     """
     inverse = [0] * len(dims)
-    for place, d in enumerate(dims):
-        inverse[d] = place
+    for position, d in enumerate(dims):
+        inverse[d] = position
     return ops.permute(grad, inverse)
 
 
@@ -103,13 +103,13 @@ def as_strided_backward(
     # `memory` is the part of the storage that either of the two reaches: n places from `first` on
     first = min(offset, start)
     n = max(_reach(sizes, strides, offset), _reach(size, stride, start)) - first
-    places = arange(n, device=grad.device)
-    viewed = ops.as_strided(places, size, stride, start - first).reshape(-1)
+    positions = arange(n, device=grad.device)
+    viewed = ops.as_strided(positions, size, stride, start - first).reshape(-1)
     memory = grad.new_zeros((n,)).index_add(0, viewed, grad.reshape(-1))
     if _overlaps(sizes, strides):  # divide by the number of elements at each place
-        owners = ops.as_strided(places, sizes, strides, offset - first).reshape(-1)
+        occupied = ops.as_strided(positions, sizes, strides, offset - first).reshape(-1)
         memory = memory / grad.new_zeros((n,)).index_add(
-            0, owners, ones_like(owners, dtype=grad.dtype)
+            0, occupied, ones_like(occupied, dtype=grad.dtype)
         ).clamp_min(1)
     return ops.as_strided(memory, sizes, strides, offset - first)
 
