@@ -7,19 +7,16 @@ Each class is a small form of one in `internals`, and names the file that it gro
 imported from there.
 
 - `train` is a program for PyTorch. This page, `internals` and PyTorch run it, with the same losses.
-- A `Tensor` is sizes, strides and an offset into a `Storage`, which has the numbers and counts
-writes.
-- An `Operator` has a kernel for each `Key`. A call runs the kernel of the highest key of its
-arguments
-  and modes first, which calls the next one.
-- A kernel of the CPU brings operands to one shape (a stride of 0 repeats an element), then calls
-one
-  of numpy's loops.
-- `record`, the kernel of the key AUTOGRAD for all operators, keeps a tape of `Node`s. `DERIVATIVES`
-has
-  a line for each operator, and `run_backward` calls the newest node first.
-- `write_down`, the kernel of the key TRACER, adds each call to a `Graph`, which can be printed, and
-  which an `Interpreter` runs again.
+- A `Tensor` is sizes, strides and an offset into a `Storage`, which has the numbers.
+- An `Operator` has a kernel for each `Key`. A call runs the one of the highest key first, which
+then
+  calls the next one below.
+- A kernel of the CPU broadcasts its operands (a stride of 0 repeats an element), then calls one of
+  numpy's loops.
+- `record`, the kernel of AUTOGRAD for all operators, keeps a tape of `Node`s. `DERIVATIVES` has a
+  line for each operator, and `run_backward` calls the newest node first.
+- `write_down`, the kernel of TRACER for all operators, adds each call to a `Graph`, which can be
+  printed, and which an `Interpreter` runs again.
 
 How the real one differs: it has some two thousand operators with dtypes, devices and errors;
 in-place writes to views; passes that make graphs faster, fused kernels, files, a server.
@@ -178,9 +175,7 @@ def empty(sizes: Sequence[int]) -> Tensor:
 
 
 def array(t: Tensor) -> np.ndarray:
-    """The tensor as numpy's array, on the same memory: numpy's strides are in bytes, 4 a
-    float32.
-    """
+    """A numpy array on the tensor's memory. Its strides are in bytes, of which a float32 has 4."""
     memory = t.storage.memory[t.offset :]
     return np.lib.stride_tricks.as_strided(memory, t.sizes, [4 * s for s in t.strides])
 

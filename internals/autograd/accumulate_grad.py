@@ -65,9 +65,7 @@ class AccumulateGrad(Node):
 
     @property
     def variable(self) -> Any:
-        """The leaf, or, if it is gone, a new tensor on its memory with its hooks and its
-        `.grad`.
-        """
+        """The leaf, or, if it is gone, a new tensor on its memory with its hooks and `.grad`."""
         leaf = self._leaf()
         if leaf is None:
             leaf = make(self._storage, self._geometry, self._offset)

@@ -33,9 +33,7 @@ def are_kin(a: dtype, b: dtype) -> bool:
 
 
 def numbers(t: Tensor) -> Any:
-    """The real numbers of `t`: `t` itself, or (..., 2) pairs for a complex tensor of shape
-    (...).
-    """
+    """The real numbers of `t`: `t` itself, or (..., 2) for a complex tensor of shape (...)."""
     return ops.view_as_real(t) if t.is_complex() else t
 
 

@@ -221,8 +221,7 @@ class GraphTask:
         for node in self.dependencies:
             for after, _ in node.next_edges:
                 before.setdefault(after, []).append(node)
-        # A node is needed if a path leads from it to one of `inputs`: follow the edges backwards
-        # from there.
+        # A node is needed if a path leads from it to one of `inputs`: follow them backwards.
         needed, stack = set(wanted), [*wanted, *self.captures]
         while stack:
             for node in before.get(stack.pop(), ()):

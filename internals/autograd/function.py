@@ -261,8 +261,7 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         outputs = results if isinstance(results, tuple) else (results,)
         node = (
             DelayedError()
-            # It has no edges: `backward()` runs it, `grad()` with respect to other tensors does not
-            # need it.
+            # It has no edges: `backward()` runs it, `grad()` does not need it.
         )
         tied = [
             set_history(ops.detach(r), node, i) if isinstance(r, TensorImpl) else r

@@ -32,9 +32,7 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The edge along which the gradient of `tensor` goes. Raises RuntimeError if it requires
-    none.
-    """
+    """The edge that the gradient of `tensor` goes along. Raises RuntimeError if it has none."""
     if not tensor.requires_grad:
         raise RuntimeError(
             "It is not possible to get the gradient edge for a Tensor that does not require "

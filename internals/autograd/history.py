@@ -66,9 +66,7 @@ def grad_accumulator(t: Any, meta: AutogradMeta | None = None) -> AccumulateGrad
 
 
 def grad_fn(t: Any) -> Any:
-    """The node that made `t`, or None for a leaf. The history of a view is first brought up to
-    date.
-    """
+    """The node that made `t`, or None for a leaf. A view's history is first brought up to date."""
     meta = t._autograd_meta
     if meta is None:
         return None
@@ -114,9 +112,7 @@ def not_differentiable(op: str, argument: str) -> RuntimeError:
 
 
 def forget_history(t: Tensor) -> None:
-    """Gives `t` a new history after an in-place operation that no gradient passes, such as
-    `eq_`.
-    """
+    """Gives `t` a new history after an operation that no gradient passes, such as `eq_`."""
     node = Overwritten()
     node.next_edges = (gradient_edge(t),)
     rebase_history(t, node)

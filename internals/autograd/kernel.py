@@ -111,7 +111,7 @@ def recording(op: OperatorHandle, node_class: type[Node]) -> Kernel:
         if not inplace:
             for nr, i in enumerate(record.outputs or range(len(results))):
                 set_history(results[i], node, nr)
-        # last: a saved output needs the history it has just been given
+        # last, as in PyTorch: hooks on saved tensors see the outputs with their history
         for slot, i, keep in after:
             setattr(node, slot, keep(result if gives_list else results[i]))
         return result
@@ -126,7 +126,7 @@ def _wanted(edges: Sequence[Edge], users: list[int]) -> bool:
 
 def overwriting(op: OperatorHandle, keys: int, *args: Any) -> Any:
     """The kernel of an in-place operator that no gradient passes, such as `eq_`: the tensor's new
-    values do not depend on the old ones in a way that has a derivative, so its history is dropped.
+    values do not depend on the old ones in a way that has a derivative, so these get no gradient.
     """
     if not args[0]._geometry.keys & RECORDS or (grad_mode.off and not is_grad_enabled()):
         return run_below(op, keys, args)
@@ -137,8 +137,8 @@ def overwriting(op: OperatorHandle, keys: int, *args: Any) -> Any:
 
 
 def run_below(op: OperatorHandle, keys: int, args: tuple[Any, ...]) -> Any:
-    """Runs `op` in the layers below autograd; `while `hot.off`, for instance under a profiler,
-    every call goes through the dispatcher, where it can be observed.
+    """Runs `op` in the layers below autograd. While `hot.off`, for instance under a profiler, the
+    call goes through the dispatcher, where it can be observed.
     """
     return dispatcher.redispatch(op, keys, *args) if hot.off else op.table[keys](*args)
 

@@ -85,9 +85,7 @@ def set_(op: OperatorHandle, keys: int, self: Tensor, *args: Any) -> Any:
 
 
 def out_variant(op: OperatorHandle, keys: int, *args: Any) -> Any:
-    """Runs `op(..., out=t)`, which is never recorded. Raises RuntimeError if it would have to
-    be.
-    """
+    """Runs `op(..., out=t)`. Raises RuntimeError if it would have to be recorded."""
     if op.keys_of(args) & RECORDS and is_grad_enabled():
         raise RuntimeError(
             f"{op.schema.name}(): functions with out=... arguments don't support automatic "

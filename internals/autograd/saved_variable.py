@@ -76,9 +76,7 @@ class SavedVariable:
 
     @property
     def current_version(self) -> int | None:
-        """The version that the saved tensor has now; None if it was released or packed by a
-        hook.
-        """
+        """The version that the tensor has now; None if it was released or packed by a hook."""
         return (
             self.data._version if isinstance(self.data, TensorImpl) and self.hooks is None else None
         )

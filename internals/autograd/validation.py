@@ -68,9 +68,7 @@ def sum_to(grad: Tensor, sizes: tuple[int, ...]) -> Any:
 
 
 def _sum_to(grad: Tensor, expected: Geometry, index: int, node: object) -> Any:
-    """`sum_to` the expected sizes. Raises RuntimeError if they do not broadcast to those of
-    `grad`.
-    """
+    """`sum_to` the expected sizes. Raises RuntimeError if they do not broadcast to `grad`'s."""
     if not _fits(grad._geometry.sizes, expected.sizes):
         raise RuntimeError(
             f"{_who(node)}invalid gradient at index {index} - got {list(grad.shape)} but expected "

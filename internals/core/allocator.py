@@ -28,8 +28,7 @@ class DataPtr:
     - `pointer`: the address as an int; 0 for no memory.
     - `deleter`, `context`: the function that frees the memory, and its argument.
     - `device`: where the memory is.
-    - `recycle`: the free list that a storage may put this on, instead of calling the deleter; or
-    None.
+    - `recycle`: the free list to put this on instead of calling the deleter, or None.
     """
 
     __slots__ = ("pointer", "context", "deleter", "device", "recycle", "_memory")
@@ -79,9 +78,7 @@ class Allocator:
 
 
 def check_nbytes(nbytes: int) -> None:
-    """Raises RuntimeError for a negative number of bytes, or one that does not fit into an
-    int64.
-    """
+    """Raises RuntimeError for a number of bytes that is negative or larger than an int64."""
     if nbytes < 0:
         raise RuntimeError(f"alloc_cpu() seems to have been called with negative number: {nbytes}")
     if nbytes > LARGEST:

@@ -92,9 +92,7 @@ def python_type(t: Type) -> str:
 
 
 def is_int(v: Any) -> bool:
-    """Whether `v` may be given for an int: no bool, but a numpy integer or an integral 0-d
-    tensor.
-    """
+    """Whether `v` may be given for an int: an int, a numpy integer or an integral 0-d tensor."""
     if type(v) is int:
         return True
     if isinstance(v, (bool, np.bool_)):
@@ -164,9 +162,7 @@ def _same(v: float) -> Any:
 
 
 def _to_int(v: int) -> int:
-    """An int for an int, a numpy integer or a 0-d tensor. Raises ValueError if it is out of
-    range.
-    """
+    """An int, a numpy integer or a 0-d tensor as an int. Raises ValueError if out of range."""
     if type(v) is not int and not isinstance(v, TracedInt):
         v = as_int(v) if isinstance(v, TensorImpl) else int(v)
     return int64(v)
@@ -183,9 +179,7 @@ def _to_ints(values: Sequence[int]) -> list[int]:
 
 
 def as_int(t: TensorImpl) -> int:
-    """The integer in a 0-d tensor. Under a trace it is one that the trace can follow back to the
-    tensor.
-    """
+    """The integer in a 0-d tensor; under a trace, a `TracedInt` that refers to the tensor."""
     return int(host_array(t)) if tracer.state is None else tracer.state.as_int(t)
 
 

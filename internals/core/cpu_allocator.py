@@ -81,9 +81,7 @@ class Stats:
 
 
 class SystemAllocator(Allocator):
-    """`posix_memalign` and `free` (`_aligned_malloc` and `_aligned_free` on Windows), without a
-    cache.
-    """
+    """No cache: `posix_memalign` and `free` (`_aligned_malloc`, `_aligned_free` on Windows)."""
 
     name = "SystemAllocator"
 
@@ -356,9 +354,7 @@ def system_free(pointer: int) -> None:
 
 
 class _Limit(threading.local):
-    """The largest block that a thread gets from the system, and the reason for the error
-    message.
-    """
+    """The largest block that a thread gets from the system, and the reason, for the error."""
 
     nbytes, reason = sys.maxsize, ""
 

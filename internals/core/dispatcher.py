@@ -117,9 +117,7 @@ class OperatorHandle:
 
     @property
     def call(self) -> Kernel:
-        """The fastest function that calls this operator: for a built-in one, one that uses
-        `table`.
-        """
+        """The fastest function that calls this operator; for a built-in one, it uses `table`."""
         return self
 
     def __repr__(self) -> str:

@@ -104,9 +104,7 @@ class Generator:
         return self._bits().random_raw(n)
 
     def random64(self, n: int) -> Any:
-        """The next `n` pairs of words, as a uint64 array with the first of each pair in the upper
-        half.
-        """
+        """The next `n` pairs of words as uint64, the first of each pair in the upper half."""
         self._untouched = False
         words = self._bits().random_raw(2 * n)
         return words[0::2] << np.uint64(32) | words[1::2]

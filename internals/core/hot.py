@@ -7,8 +7,7 @@
   operators) skips all steps that have no effect outside. It is open while `hot.off` is 0.
 - *Compiled loops* take numpy's place for large tensors. They are open while `hot.readers` is 0.
 
-How the real one differs: it needs no such switch. Its layers are C++, and the compiler inlines
-them.
+How the real one differs: no such switch. Its layers are C++, and the compiler inlines them.
 """
 
 from __future__ import annotations

@@ -42,9 +42,7 @@ class NamedResult(tuple[Any, ...]):
 
 
 def named(name: str, fields: tuple[str, ...]) -> type[NamedResult]:
-    """The result type `internals.return_types.NAME` with these fields, made when first asked
-    for.
-    """
+    """The type `internals.return_types.NAME` with these fields, made when first asked for."""
     known = globals().get(name)
     if known is None:
         body = {field: property(itemgetter(i), doc=f"field {i}") for i, field in enumerate(fields)}

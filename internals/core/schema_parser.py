@@ -44,9 +44,7 @@ class Parts(NamedTuple):
 
 
 class DefaultKind(NamedTuple):
-    """The facts about a type that are needed to read a default: of `int[2] stride=1` it is [1,
-    1].
-    """
+    """The facts about a type that reading a default needs: `int[2] stride=1` means [1, 1]."""
 
     is_list: bool
     size: int | None

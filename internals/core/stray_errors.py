@@ -71,9 +71,7 @@ def is_stray(error: Exception) -> bool:
 
 
 def _described(value: Any) -> str:
-    """A short text for an argument: dtype and shape of a tensor, at most 40 characters of
-    others.
-    """
+    """A short text for an argument: a tensor's dtype and shape, 40 characters of others."""
     if isinstance(value, TensorImpl):
         return f"Tensor of {value.dtype.name} {list(value.shape)}"
     if isinstance(value, (list, tuple)):

@@ -360,9 +360,7 @@ def make(
 
 
 def make_checked(storage: Storage, geometry: Geometry, storage_offset: int = 0) -> Any:
-    """As `make`, but raises RuntimeError unless every element of the new tensor lies in the
-    storage.
-    """
+    """As `make`, but raises RuntimeError unless all elements of the tensor lie in the storage."""
     check_backed(storage, geometry, storage_offset)
     return make(storage, geometry, storage_offset)
 

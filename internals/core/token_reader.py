@@ -48,9 +48,7 @@ class Token(NamedTuple):
 
 
 class TokenReader:
-    """Reads `text` from its beginning. `filename` is for errors; without it they show the text
-    only.
-    """
+    """Reads `text` from its beginning. `filename` is for errors."""
 
     def __init__(self, text: str, filename: str | None = None) -> None:
         self.text, self.filename = text, filename

@@ -39,7 +39,7 @@ def svd_lowrank(
     if transposed:
         A = A.mH
     Q = approximate_basis(A, q, 2 if niter is None else niter)
-    # A is nearly Q Qᴴ A: (m, q) @ (q, n). The second factor is small, and Q times its U is that of
+    # A is nearly Q Qᴴ A: (m, q) @ (q, n). The second factor is small, and its U is Qᴴ times that of
     # A.
     U, S, Vh = svd(matmul(Q.mH, A), full_matrices=False)
     U, V = matmul(Q, U), Vh.mH

@@ -47,9 +47,7 @@ def annotate(the_type: Any, the_value: Any) -> Any:
 
 
 def unwrap_optional(x: Tensor | None) -> Any:
-    """`x`, whose type for the compiler is no longer Optional. Raises AssertionError if it is
-    None.
-    """
+    """`x`, for the compiler no longer Optional. Raises AssertionError if it is None."""
     if x is None:
         raise AssertionError("Unwrapping null optional")
     return x

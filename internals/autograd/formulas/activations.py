@@ -28,8 +28,7 @@ def gelu_double_backward(grad: Tensor, self: Tensor, approximate: str) -> Any:
         slope = factor * (1 + 3 * cubic * square)
         steepness = 1 - t * t  # tanh'(u)
         return grad * steepness * (slope + self * (3 * factor * cubic * self - t * slope * slope))
-    # gelu(x) = x * P(x) with P' = density and density' = -x * density: gelu'' is (2 - x**2) *
-    # density
+    # gelu(x) = x * P(x) with P' = density: gelu''(x) is (2 - x**2) * density
     density = (self * self * -0.5).exp() * (1 / sqrt(2 * pi))
     return grad * density * (2 - self * self)
 

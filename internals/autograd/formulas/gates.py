@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 
 def hardswish_double_backward(grad: Tensor, self: Tensor) -> Any:
-    """grad * hardswish''(self): between -3 and 3 hardswish is x * (x + 3) / 6, beyond them 0 or
-    x.
-    """
+    """grad * hardswish''(self): hardswish is x * (x + 3) / 6 from -3 to 3, beyond them 0 or x."""
     return where((self > -3) & (self < 3), grad / 3, 0.0)
 
 

@@ -32,9 +32,7 @@ def cholesky_backward(grad: Tensor, upper: bool, L: Tensor) -> Any:
 
 
 def symmetrized(triangle: Tensor) -> Any:
-    """The Hermitian matrix with this triangle, lower or upper, and the real part of its
-    diagonal.
-    """
+    """The Hermitian matrix with this triangle, and the real part of its diagonal."""
     n = triangle.shape[-1]
     whole = triangle + triangle.mH
     return whole - whole * eye(n, dtype=triangle.dtype, device=triangle.device) / 2

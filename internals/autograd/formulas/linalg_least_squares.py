@@ -59,8 +59,7 @@ def linalg_lstsq_backward(
         gA = pinv_backward(gX @ B.mH, inverse, A) if wanted[0] else None
         gB = inverse.mH @ gX if wanted[1] else None
     if g_residuals is not None and g_residuals.numel():
-        # the derivative of sum((A X - B)**2) by A X - B; X minimizes it, so its change has no
-        # effect
+        # the derivative of sum((A X - B)**2) by A X - B; a change of X has no effect
         g_difference = 2 * g_residuals.unsqueeze(-2) * (A @ X - B)
         gA = g_difference @ X.mH if gA is None else gA + g_difference @ X.mH
         gB = -g_difference if gB is None else gB - g_difference

@@ -58,9 +58,7 @@ def linalg_qr_backward(
 
 
 def _tall_backward(gQ: Any, gR: Any, Q: Any, R: Any) -> Any:
-    """The gradient of A (..., m, n) with m >= n; gQ or gR may be None. See above for the
-    formula.
-    """
+    """The gradient of A (..., m, n) with m >= n; gQ or gR may be None."""
     inner: Any = 0 if gR is None else gR @ R.mH
     if gQ is not None:
         inner = inner - Q.mH @ gQ

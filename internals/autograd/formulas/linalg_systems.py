@@ -39,9 +39,7 @@ def linalg_solve_backward(
     left: bool,
     wanted: tuple[bool, bool],
 ) -> tuple[Any, Any]:
-    """The gradients of A (..., n, n) and B (..., n, k) in A X = B, or (without `left`) in X A =
-    B.
-    """
+    """The gradients of A (..., n, n) and B (..., n, k) in A X = B, or, if not `left`, X A = B."""
     vector = is_vector(LU, X)
     if vector:
         grad, X = grad.unsqueeze(-1), X.unsqueeze(-1)

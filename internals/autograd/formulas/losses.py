@@ -31,9 +31,7 @@ def mse_loss_double_backward(grad: Tensor, self: Tensor, reduction: int) -> Any:
 def smooth_l1_loss_double_backward(
     grad: Tensor, self: Any, target: Any, reduction: int, beta: float
 ) -> Any:
-    """1 / beta where the loss is a parabola, abs(self - target) < beta, and 0 where it is a
-    line.
-    """
+    """1 / beta where the loss is a parabola, abs(self - target) < beta; 0 where it is a line."""
     if beta == 0:
         return grad * 0
     return _averaged(grad / beta, self, reduction) * ((self - target).abs() < beta)

@@ -139,9 +139,7 @@ def put_self_backward(grad: Tensor, index: Any, accumulate: bool) -> Any:
 
 
 def take_backward(grad: Tensor, sizes: Sequence[int], index: Tensor) -> Any:
-    """Zeros of these sizes with `grad` added at `index`, which counts elements in row-major
-    order.
-    """
+    """Zeros of these sizes with `grad` added at `index`, a row-major number of elements."""
     return grad.new_zeros(sizes).put_(index, grad, True)
 
 
@@ -178,9 +176,7 @@ def narrow_copy_backward(
 
 
 def block_diag_backward(grad: Tensor, sizes: Sequence[Sequence[int]]) -> list[Any]:
-    """The diagonal blocks of `grad`, in the shapes of the inputs: a 0-d or 1-d input was one
-    row.
-    """
+    """The diagonal blocks of `grad`, in the shapes of the inputs: a 1-d input was one row."""
     gradients, row, column = [], 0, 0
     for shape in sizes:
         height, width = block_sizes(shape)

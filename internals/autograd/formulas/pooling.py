@@ -42,9 +42,7 @@ def embedding_backward(
     scale_grad_by_freq: bool,
     sparse: bool,
 ) -> Any:
-    """The gradient of the table, (num_weights, columns). Raises NotImplementedError for
-    `sparse`.
-    """
+    """The gradient of the table (num_weights, columns). Raises NotImplementedError if `sparse`."""
     if sparse:
         raise NotImplementedError(
             "embedding(sparse=True): sparse gradients are not implemented; leave sparse out"

@@ -132,9 +132,7 @@ def _sum_from_here_on(t: Tensor, dim: int) -> Any:
 
 
 def _product_of_others(t: Tensor, dim: int) -> Any:
-    """For each element along `dim` the product of the others: of those before it times of those
-    after it.
-    """
+    """For each element along `dim` the product of those before it and those after it."""
     n = t.shape[dim]
     if n < 2:
         return t.new_ones(t.shape)

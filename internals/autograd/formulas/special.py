@@ -1,6 +1,6 @@
 """Gradients of special functions (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-The Bessel functions i1 and i1e have formulas that divide by the argument; at 0 these take the
+The Bessel functions i1 and i1e have formulas that divide by the argument. At 0 the value is the
 limit.
 """
 
@@ -46,9 +46,7 @@ def igamma_backward(grad: Tensor, self: Tensor, other: Tensor) -> Any:
 
 
 def _without_0(self: Tensor) -> tuple[Any, Any]:
-    """Whether each element is 0 or nearly so, and `self` with a number to divide by in those
-    places.
-    """
+    """Whether each element is nearly 0, and `self` with a number to divide by in its place."""
     eps = finfo(self.dtype).eps
     near_0 = self.abs() <= eps
     return near_0, self.masked_fill(near_0, eps)
