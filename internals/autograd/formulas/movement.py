@@ -139,7 +139,7 @@ def put_self_backward(grad: Tensor, index: Any, accumulate: bool) -> Any:
 
 
 def take_backward(grad: Tensor, sizes: Sequence[int], index: Tensor) -> Any:
-    """Zeros of these sizes with `grad` added at `index`, a row-major number of elements."""
+    """Zeros of these sizes with `grad` added at `index`, numbers in row-major order."""
     return grad.new_zeros(sizes).put_(index, grad, True)
 
 
