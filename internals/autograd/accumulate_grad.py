@@ -75,6 +75,7 @@ class AccumulateGrad(Node):
         return leaf
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        """Sets `.grad` of the leaf, or adds to it, and runs its post-accumulate hooks."""
         grad = grads[0]
         if grad is None:
             return ()

@@ -21,6 +21,8 @@ TRACEBACK, PARENT = "traceback_", "parent_"
 
 
 class _Anomaly:
+    """The state of the mode, the same for all threads."""
+
     __slots__ = ("enabled", "check_nan", "running")
 
     def __init__(self) -> None:

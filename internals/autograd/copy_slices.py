@@ -46,6 +46,9 @@ class CopySlices(Node):
         return node
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        """The gradients of the old base and of the other operands of `fn`, from that of the
+        base.
+        """
         grad = grads[0]
         if grad is None:
             return (None,) * len(self.next_edges)

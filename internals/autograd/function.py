@@ -110,6 +110,9 @@ class BackwardNode(Node):
         self._materialize = value
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        """The results of the user's `backward` for the tensors among the arguments. Raises
+        RuntimeError for a wrong number of them, and for a gradient of a non-tensor argument.
+        """
         given = [
             self._zeros(i) if g is None and self._materialize else g for i, g in enumerate(grads)
         ]
@@ -214,6 +217,7 @@ class Function(metaclass=FunctionMeta):
 
     @classmethod
     def _apply(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Makes the node, runs `forward` without recording, and ties the results to the node."""
         # with `setup_context`, `forward` gets no ctx, and keyword arguments by position
         has_setup = cls.setup_context is not Function.setup_context
         if has_setup:
@@ -249,6 +253,7 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
     it again raises an error, where it would otherwise give a wrong result.
     """
 
+    # If a graph of the gradients is being recorded, the results lead to a `DelayedError`.
     @functools.wraps(function)
     def backward(ctx: Any, *grads: Any) -> Any:
         was = set_grad_mode(False)

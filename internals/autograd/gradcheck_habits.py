@@ -105,6 +105,7 @@ def _is_zero(t: Tensor) -> bool:
 
 
 def _warn_may_break() -> None:
+    """Warns that the check of undefined gradients is newer than some callers."""
     warnings.warn(
         "Backwards compatibility: New undefined gradient support checking feature is enabled by "
         "default, but it may break existing callers of this function. If this is true for you, "

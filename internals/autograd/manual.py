@@ -34,6 +34,7 @@ class CopyBackwards(Node):
     __slots__ = ("device",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        """The gradients of the old `dst` and of `src`."""
         grad = grads[0]
         if grad is None:
             return None, None

@@ -71,6 +71,7 @@ def _tensors(values: Sequence[Any]) -> Iterator[TensorImpl]:
 
 
 def _warn(op: str) -> None:
+    """Gives PyTorch's warning that a gradient has reached `op`, which has no formula."""
     warnings.warn(
         f"{op}: an autograd kernel was not registered to the Autograd key(s) but we are trying to "
         "backprop through it. This may lead to silently incorrect behavior. This behavior is "

@@ -96,6 +96,9 @@ class SavedOutput(SavedVariable):
     output_nr: int
 
     def unpack(self, node: object = None) -> Any:
+        """The tensor, tied to `node`, which saved it, if gradients are being recorded. Raises as
+        `SavedVariable.unpack`.
+        """
         t = self.data
         if t is None:
             raise RuntimeError(ERR_BACKWARD_TWICE)

@@ -113,6 +113,7 @@ class CachingAllocator(Allocator):
         self._logs: list[list[dict[str, Any]]] = []
 
     def allocate(self, nbytes: int) -> DataPtr:
+        """A block of the size class of `nbytes`: a free one, or a new one from upstream."""
         if nbytes <= 0:
             return self.upstream.allocate(nbytes)
         free = self.free_list(nbytes)
@@ -339,6 +340,7 @@ def _system_functions() -> tuple[Callable[[int], int], Callable[[Any], None]]:
 
 
 def _out_of_memory(nbytes: int) -> int:
+    """Raises PyTorch's error for a failed allocation."""
     raise RuntimeError(
         f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes. "
         "Error code 12 (Cannot allocate memory)"

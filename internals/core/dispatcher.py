@@ -72,6 +72,7 @@ class KernelFunction:
 
     @property
     def name(self) -> str:
+        """The module and the name of the function, as traces and pictures show it."""
         if self.place and isinstance(self.target, (str, partial)):
             # a partial has no name of its own: show the one that it was registered with
             return self.place.rpartition(".")[2].replace(":", ".")
@@ -131,6 +132,7 @@ class OperatorHandle:
         return old
 
     def unregister(self, key: DispatchKey, restore: KernelFunction | None = None) -> None:
+        """Removes the kernel of `key`, or puts `restore` in its place."""
         if restore is None:
             self.kernels.pop(key, None)
         else:
@@ -293,6 +295,7 @@ class Dispatcher:
             keys &= dk.below(key)
 
     def _missing(self, op: OperatorHandle, key: DispatchKey) -> NotImplementedError:
+        """The error for an operator without a kernel for `key`, which lists those that it has."""
         available = [k.name for k in DispatchKey if k in op.kernels]
         return NotImplementedError(
             f"Could not run '{op.name}' with arguments from the '{key.name}' backend. This could "

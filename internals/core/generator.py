@@ -214,6 +214,7 @@ def one_by_one(g: Generator) -> Iterator[Callable[[], float]]:
         engine = g._bits()
         before, drawn, block = engine.state, 0, iter(())
 
+        # blocks of 64 numbers, then of four times as many as before, up to 65536
         def blocks() -> Iterator[Iterator[float]]:
             nonlocal drawn, block
             size = 64

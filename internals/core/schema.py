@@ -165,6 +165,9 @@ class _Parser(SchemaParser[tuple[Type, str], Argument, Return]):
     }  # fmt: skip
 
     def schema(self) -> FunctionSchema:
+        """Reads the whole text. Raises RuntimeError for one with "...", which only the JIT
+        takes.
+        """
         parts = self.parse()
         if parts.is_vararg or parts.is_varret:
             raise RuntimeError(

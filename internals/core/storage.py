@@ -262,6 +262,7 @@ class Storage:
         return found
 
     def _slice(self, i: slice) -> Storage:
+        """A storage on some of the bytes, which keeps this one alive."""
         start, stop, step = i.indices(self._nbytes)
         if step != 1:
             raise RuntimeError(
@@ -271,6 +272,7 @@ class Storage:
         return Storage(data, max(start, stop) - start)
 
     def _index(self, i: int) -> int:
+        """A possibly negative index as one from 0. Raises IndexError for one out of range."""
         if not -self._nbytes <= i < self._nbytes:
             raise IndexError(f"index {i} out of range for storage of size {self._nbytes}")
         return i % self._nbytes

@@ -216,6 +216,7 @@ class TensorImpl:
 
     @property
     def requires_grad(self) -> bool:
+        """Whether autograd records operations on the tensor. It may be set for leaves only."""
         return self._geometry.keys & RECORDS != 0
 
     @requires_grad.setter

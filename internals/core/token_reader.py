@@ -160,6 +160,7 @@ class TokenReader:
         return RuntimeError(("\n" if leading_newline else "") + f"{message}:\n{place}")
 
     def _token_at(self, position: int) -> Token:
+        """The first token from `position` on, behind blanks and comments."""
         start = _SPACE.match(self.text, position).end()  # type: ignore[union-attr]
         match = _TOKEN.match(self.text, start)
         if match is None:

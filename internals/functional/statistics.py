@@ -25,6 +25,7 @@ def _return_inverse_and_counts(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
     dim: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """The different elements, the place of each element among them, and how often each occurs."""
     if dim is not None:
         return ops.aten.unique_dim(input, dim, sorted, return_inverse, return_counts)
     return F._unique2(input, sorted, return_inverse, return_counts)
