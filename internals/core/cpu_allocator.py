@@ -13,7 +13,7 @@ block is complete before it is in a list. See `Stats` for the counters.
 
 How the real one differs: PyTorch's default CPU allocator does not cache at all; malloc does. In
 Python a call of malloc through ctypes takes longer than adding two small tensors, so a cache is
-worth while. PyTorch's CUDA allocator caches too, but splits and merges blocks.
+worthwhile. PyTorch's CUDA allocator caches too, but splits and merges blocks.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ Every operator has a table from dispatch key to kernel. A call
 1. takes the union of its tensor arguments' key sets,
 2. adds and removes the keys that this thread includes and excludes,
 3. skips the keys for which the operator falls through,
-4. runs the kernel of the highest key left, which may do its part and `redispatch` to the keys
-below.
+4. runs the kernel of the highest key left, which may do its part and `redispatch` to those below.
 
 `Dispatcher.call` is these steps as code; it is the reference, and `viz.dispatch` records it. The
 generated functions skip the steps: they look up the key set in `OperatorHandle.table`, a cache of

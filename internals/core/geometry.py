@@ -49,7 +49,7 @@ class Geometry:
     - `fast`: plain, and of a floating or complex dtype: the case that the fast lane is for.
     - `takes_floats`: the fast lane can compute with a Python float beside such a tensor.
     - `free_list`: the allocator's free list that serves plain tensors.
-    - `like`: dtype -> the contiguous geometry with the same sizes (see the function `like`).
+    - `like`: dtype → the contiguous geometry with the same sizes (see the function `like`).
     - `without_grad`: the same without the bit `RECORDS`; a kernel gives it to its result.
     - `with_grad`: the same with that bit, or None until `requiring_grad` is called.
     - `fast_recorded`: `fast` but for that bit.
