@@ -27,8 +27,10 @@ Dim = Sequence[int] | None
 def var_backward(
     grad: Tensor, self: Tensor, dim: Dim, correction: int | None, keepdim: bool
 ) -> Any:
-    """2 grad (x - mean) / (n - correction). Where n - correction, the degrees of freedom, is not
-    positive, the variance is not defined and the gradient infinite, or NaN where x is the mean.
+    """2 grad (x - mean) / (n - correction).
+
+    If n - correction, the degrees of freedom, is 0, it is infinite, or NaN where x is the mean;
+    over all elements also if it is negative.
     """
     if not dim or not self.dim():
         distance = self - self.mean()
