@@ -1,23 +1,25 @@
-"""PyTorch in 400 lines: memory, dispatch, operators, a tape, a graph; numpy is all that it needs.
+"""PyTorch in 400 lines: memory, dispatch, operators, a tape, a graph; it needs numpy only.
 
-    python -m internals.in_400_lines    trains a network, writes a function down as a graph, runs it
+    python -m internals.in_400_lines    trains a network, records a function as a graph, runs that
 
-Read from the top: what a user writes, then, floor by floor, what that stands on. Everything here is
-the small form of something in `internals`, from which nothing is imported: each class names the
-file that it grows into.
+Read it from the top: first the program of a user, then, floor by floor, the parts that it needs.
+Each class is a small form of one in `internals`, and names the file that it grows into; nothing is
+imported from there.
 
-- `train` is a program for PyTorch. This page, `internals` and PyTorch run it, to the same losses.
-- A `Tensor` has no numbers: sizes, strides and an offset into a `Storage`, which counts writes.
-- An `Operator` has a kernel for each `Key`; the highest key that anybody asks for is called first.
-- A kernel of the CPU makes operands of one shape (a stride of 0 repeats an element), then calls
-  one of numpy's loops.
-- `record`, one kernel for all operators, keeps a tape of `Node`s. `DERIVATIVES` has a line for each
-  operator, and `run_backward` calls the newest node first.
-- `write_down`, another one, keeps a `Graph`: it can be printed, and an `Interpreter` runs it again.
+- `train` is a program for PyTorch. This page, `internals` and PyTorch run it, with the same losses.
+- A `Tensor` is sizes, strides and an offset into a `Storage`, which has the numbers.
+- An `Operator` has a kernel for each `Key`. A call runs the one of the highest key first, which
+then
+  calls the next one below.
+- A kernel of the CPU broadcasts its operands (a stride of 0 repeats an element), then calls one of
+  numpy's loops.
+- `record`, the kernel of AUTOGRAD for all operators, keeps a tape of `Node`s. `DERIVATIVES` has a
+  line for each operator, and `run_backward` calls the newest node first.
+- `write_down`, the kernel of TRACER for all operators, adds each call to a `Graph`, which can be
+  printed, and which an `Interpreter` runs again.
 
-How the real one differs: some two thousand operators with dtypes, devices and errors; writes to
-views; passes that make graphs faster, fused kernels, files, a server. That is what the rest of the
-house is for.
+How the real one differs: it has some two thousand operators with dtypes, devices and errors;
+in-place writes to views; passes that make graphs faster, fused kernels, files, a server.
 """
 
 from __future__ import annotations
@@ -44,26 +46,25 @@ def main() -> None:
     x, w = tensor([[1.0, 2.0], [3.0, 4.0]]), tensor([0.5, -0.5], requires_grad=True)
     graph = trace(lambda x, w: (x * w).tanh(), x, w)
     print(graph)
-    again = Interpreter(graph)(x, w)  # operators are called again: so there is a tape, too
+    again = Interpreter(graph)(x, w)  # calls the operators again, which record a new tape
     again.sum().backward()
     print("run again:", again.tolist())
     print("gradient: ", w.grad.tolist() if w.grad else None)
 
 
-# What a user writes
+# The program of a user
 
 
 def train(torch: Any, steps: int = 200) -> list[float]:
-    """A network of two layers learns which of two crescents a point lies on. The loss of each step.
-
-    `torch` is this page, `internals` or PyTorch.
+    """Trains a network of two layers to tell which of two crescents a point lies on. Returns the
+    loss of each step. `torch` is this page, `internals` or PyTorch.
     """
     angles = [math.pi * i / 31 for i in range(32)]
     points = [[math.cos(a), math.sin(a)] for a in angles]
     points += [[1 - math.cos(a), 0.5 - math.sin(a)] for a in angles]
     x, wanted = torch.tensor(points), torch.tensor([[1.0]] * 32 + [[-1.0]] * 32)  # (64, 2), (64, 1)
 
-    def weight(rows: int, columns: int) -> Any:  # as if drawn, but everywhere the same
+    def weight(rows: int, columns: int) -> Any:  # as good as random, but the same in each library
         values = [
             [math.sin(7.0 * i * i + 3.0 * j) for j in range(columns)] for i in range(1, rows + 1)
         ]
@@ -88,7 +89,7 @@ def train(torch: Any, steps: int = 200) -> list[float]:
 
 
 class Storage:
-    """Memory, and how often it was written to. Grows into `core/storage.py`."""
+    """Memory, and the number of writes to it. Grows into `core/storage.py`."""
 
     def __init__(self, count: int) -> None:
         self.memory = np.zeros(count, np.float32)
@@ -96,15 +97,16 @@ class Storage:
 
 
 class Tensor:
-    """Which elements of a storage, and in which order. Grows into `core/tensor_impl.py`.
+    """A selection of elements of a storage, and their order. Grows into `core/tensor_impl.py`.
 
-    Element (i, j) lies at `offset + i * strides[0] + j * strides[1]`. So a row, a transposed and a
-    repeated tensor are other ways to walk over the same memory.
+    Element (i, j) is at `offset + i * strides[0] + j * strides[1]` of the memory. So a row of a
+    tensor, its transpose, and a repetition are tensors on the same memory, with other sizes,
+    strides and offset.
     """
 
     requires_grad = False
     grad: Tensor | None = None
-    grad_fn: Node | None = None  # the call that made it, if the tape was running
+    grad_fn: Node | None = None  # the recorded call that made it; None for a leaf
 
     def __init__(
         self, storage: Storage, sizes: Sequence[int], strides: Sequence[int], offset: int = 0
@@ -144,7 +146,7 @@ class Tensor:
         return transpose(self)
 
     def detach(self) -> Tensor:
-        """The same memory, and no history."""
+        """A tensor on the same memory, without a history."""
         return Tensor(self.storage, self.sizes, self.strides, self.offset)
 
     def backward(self) -> None:
@@ -158,7 +160,7 @@ class Tensor:
 
 
 def tensor(values: Any, requires_grad: bool = False) -> Tensor:
-    """A copy of nested lists of numbers."""
+    """A new tensor with the numbers of nested lists."""
     data = np.asarray(values, np.float32)
     result = empty(data.shape)
     result.storage.memory[:] = data.ravel()
@@ -167,13 +169,13 @@ def tensor(values: Any, requires_grad: bool = False) -> Tensor:
 
 
 def empty(sizes: Sequence[int]) -> Tensor:
-    """Memory of its own, the last dimension without gaps: sizes (2, 3) have strides (3, 1)."""
+    """A tensor on new memory, without gaps: for sizes (2, 3), strides are (3, 1)."""
     strides = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
     return Tensor(Storage(math.prod(sizes)), sizes, strides)
 
 
 def array(t: Tensor) -> np.ndarray:
-    """What numpy needs to work on a tensor's memory: its header, not a copy."""
+    """A numpy array on the tensor's memory. Its strides are in bytes, of which a float32 has 4."""
     memory = t.storage.memory[t.offset :]
     return np.lib.stride_tricks.as_strided(memory, t.sizes, [4 * s for s in t.strides])
 
@@ -182,7 +184,7 @@ def array(t: Tensor) -> np.ndarray:
 
 
 class Key(IntEnum):
-    """Who may have to do with a call, the last one first. Grows into `core/dispatch_key.py`."""
+    """A layer that a call may go through, the highest first. Grows into `core/dispatch_key.py`."""
 
     CPU = 0
     AUTOGRAD = 1
@@ -190,18 +192,19 @@ class Key(IntEnum):
 
 
 class Modes(NamedTuple):
-    """What holds for a while, whatever the arguments are. Grows into `core/dispatch_key.py`."""
+    """The state of a block, which all calls in it depend on. Grows into `core/dispatch_key.py`."""
 
     included: frozenset[Key] = frozenset()
-    excluded: frozenset[Key] = frozenset()  # they have done their part, and call the operator again
+    excluded: frozenset[Key] = frozenset()  # layers above the kernel that is running
     gradients: bool = True
 
 
-MODES = [Modes()]  # the last one holds
+MODES = [Modes()]  # a stack; the last one counts
 
 
 @contextmanager
 def modes(**changed: Any) -> Iterator[None]:
+    """A block in which some modes are changed."""
     MODES.append(MODES[-1]._replace(**changed))
     try:
         yield
@@ -210,7 +213,7 @@ def modes(**changed: Any) -> Iterator[None]:
 
 
 def no_grad() -> Any:
-    """Nothing is recorded: the Autograd kernel steps aside."""
+    """A block in which nothing is recorded on the tape."""
     return modes(gradients=False)
 
 
@@ -226,11 +229,12 @@ class Operator:
         }
 
     def __call__(self, *arguments: Any) -> Tensor:
+        # the keys of all arguments and of the modes: the highest one that is not excluded runs
         asked = MODES[-1].included.union(*(a.keys for a in arguments if isinstance(a, Tensor)))
         return self.kernels[max(asked - MODES[-1].excluded)](*arguments)
 
     def below(self, key: Key, *arguments: Any) -> Tensor:
-        """The kernel of the next lower key; for all that it calls, `key` has had its turn."""
+        """Runs the kernel of the next lower key. It, and all that it calls, skip `key`."""
         with modes(excluded=MODES[-1].excluded | {key}):
             return self(*arguments)
 
@@ -239,7 +243,7 @@ class Operator:
 
 
 def loop(function: np.ufunc) -> Callable[..., Tensor]:
-    """A kernel that does one thing to each element. Grows into `aten/tensor_iterator.py`."""
+    """A kernel that applies `function` to each element. Grows into `aten/tensor_iterator.py`."""
 
     def kernel(*operands: Argument) -> Tensor:
         tensors = [x if isinstance(x, Tensor) else tensor(x) for x in operands]
@@ -251,7 +255,7 @@ def loop(function: np.ufunc) -> Callable[..., Tensor]:
 
 
 def repeated(t: Tensor, sizes: Sequence[int]) -> Tensor:
-    """`t` with a stride of 0 wherever it has one element, or no dimension, and `sizes` has more."""
+    """`t` broadcast to `sizes`: a dimension of size 1, or a missing one, gets a stride of 0."""
     missing = len(sizes) - len(t.sizes)
     if missing < 0 or any(old not in (1, new) for old, new in zip(t.sizes, sizes[missing:])):
         raise RuntimeError(f"a tensor of sizes {t.sizes} cannot be repeated to {tuple(sizes)}")
@@ -260,7 +264,7 @@ def repeated(t: Tensor, sizes: Sequence[int]) -> Tensor:
 
 
 def summed(a: Tensor, sizes: Sequence[int]) -> Tensor:
-    """The sum over each dimension that `sizes` has not, or has as 1: what undoes `repeated`."""
+    """The sum over each dimension that `sizes` lacks or has as 1: the derivative of `repeated`."""
     kept = (1,) * (len(a.sizes) - len(sizes)) + tuple(sizes)
     result = empty(sizes)
     dims = tuple(d for d, size in enumerate(a.sizes) if kept[d] != size)
@@ -269,19 +273,21 @@ def summed(a: Tensor, sizes: Sequence[int]) -> Tensor:
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
+    """The matrix product: (rows, k) @ (k, columns)."""
     result = empty((a.sizes[0], b.sizes[1]))
     np.matmul(array(a), array(b), out=array(result))
     return result
 
 
 def placed(g: Tensor, sizes: Sequence[int], index: int) -> Tensor:
-    """Zeros of these sizes, with `g` as the row `index`: what undoes `select`."""
+    """Zeros of these sizes, with `g` as the row `index`: the derivative of `select`."""
     result = empty(sizes)
     array(result)[index] = array(g)
     return result
 
 
 def subtract_in_place(a: Tensor, b: Tensor) -> Tensor:
+    """`a -= b`, which counts as a write to the memory of `a`."""
     np.subtract(array(a), array(repeated(b, a.sizes)), out=array(a))
     a.storage.version += 1
     return a
@@ -295,6 +301,7 @@ def row(a: Tensor, index: int) -> Tensor:
 
 
 def transposed(a: Tensor) -> Tensor:
+    """A view: the same memory with sizes and strides in the opposite order."""
     return Tensor(a.storage, a.sizes[::-1], a.strides[::-1], a.offset)
 
 
@@ -311,8 +318,9 @@ transpose = Operator("transpose", transposed)
 select    = Operator("select",    row)
 # fmt: on
 
-# What to keep of a call (arguments `a`, `b`, `c`; the sizes of the first; the result `out`), and
-# what the gradients of its tensors are if `g` is that of its result: more calls of operators.
+# For each operator, the values to keep of a call (arguments `a`, `b`, `c`; the `sizes` of the
+# first; the result `out`), and the gradients of its tensors, computed from these and `g`, the
+# gradient of its result. Example: for `a * b` they are `g * b` and `g * a`.
 # fmt: off
 DERIVATIVES: dict[str, tuple[str, Callable[..., Sequence[Tensor]]]] = {
     "add":       ("",        lambda g:        (g, g)),
@@ -335,10 +343,10 @@ CALLS = count()
 
 
 class Node:
-    """A recorded call: where its gradients go, and what they need. Grows into `autograd/node.py`.
+    """A recorded call, with the nodes that its gradients go to. Grows into `autograd/node.py`.
 
-    What it keeps has no history, or nothing would ever be freed; and the number of writes to its
-    memory stands beside it, because after one more the formula would be wrong.
+    The kept tensors have no history: a node that kept its own result would never be freed. Beside
+    each is the number of writes to its memory: after another write the gradients would be wrong.
     """
 
     def __init__(
@@ -352,7 +360,9 @@ class Node:
         self.versions = [k.storage.version if isinstance(k, Tensor) else 0 for k in kept]
 
     def __call__(self, gradient: Tensor) -> list[Tensor]:
-        """The gradients of the tensors that the operator was called with."""
+        """The gradients of the operands, from that of the result. An operand that was broadcast
+        gets the sum over its repetitions.
+        """
         for kept, version in zip(self.kept, self.versions):
             if isinstance(kept, Tensor) and kept.storage.version != version:
                 raise RuntimeError(
@@ -367,19 +377,20 @@ class Node:
 
 
 class Leaf(Node):
-    """Where gradients end: at what a user made. Grows into `autograd/accumulate_grad.py`."""
+    """The end of a path: adds to `leaf.grad`. Grows into `autograd/accumulate_grad.py`."""
 
     def __init__(self, leaf: Tensor) -> None:
         self.leaf, self.next, self.number = leaf, [], next(CALLS)
 
     def __call__(self, gradient: Tensor) -> list[Tensor]:
         before = self.leaf.grad
-        self.leaf.grad = gradient + (0.0 if before is None else before)  # in memory of its own
+        # a sum is on new memory: the same `gradient` may go to other leaves, too
+        self.leaf.grad = gradient + (0.0 if before is None else before)
         return []
 
 
 def node_of(argument: object) -> Node | None:
-    """Who wants the gradient of this argument."""
+    """The node that the gradient of this argument goes to; None if it needs no gradient."""
     if not isinstance(argument, Tensor):
         return None
     return argument.grad_fn or (Leaf(argument) if argument.requires_grad else None)
@@ -400,14 +411,15 @@ def record(operator: Operator, *arguments: Any) -> Tensor:
 
 
 def run_backward(root: Tensor) -> None:
-    """The gradients of one number. Grows into `autograd/engine.py`.
+    """Adds the gradients of `root`, one number, to all leaves. Grows into `autograd/engine.py`.
 
-    The newest call comes first: when it is a node's turn, all that used its result have had theirs.
+    The newest node comes first. All calls that used its result are newer, so when it is called, its
+    gradient is complete.
     """
     if root.grad_fn is None or root.sizes != ():
         raise RuntimeError("backward() starts at one number, made of something that requires grad")
     gradients: dict[Node, Tensor] = {root.grad_fn: tensor(1.0)}
-    newest = [(-root.grad_fn.number, root.grad_fn)]
+    newest = [(-root.grad_fn.number, root.grad_fn)]  # a heap: the smallest is popped first
     with no_grad():
         while newest:
             _, node = heapq.heappop(newest)
@@ -423,16 +435,17 @@ def run_backward(root: Tensor) -> None:
 
 
 class Graph:
-    """A program: which operators are called, on which values. Grows into `jit/ir/graph.py`."""
+    """A program: calls of operators on named values. Grows into `jit/ir/graph.py`."""
 
     def __init__(self, inputs: Sequence[Tensor]) -> None:
-        self.values: dict[str, Tensor] = {}  # what is no input and no result is a constant
+        self.values: dict[str, Tensor] = {}  # by name; all but inputs and results are constants
+        # a call: the name of its result, the operator, the arguments (tensors by name)
         self.nodes: list[tuple[str, Operator, list[Any]]] = []
         self.inputs = [self.name_of(x) for x in inputs]
         self.output = ""
 
     def name_of(self, x: float | Tensor) -> Any:
-        """A tensor's name; what is no tensor stands for itself."""
+        """The name of a tensor, a new one if it has none; a number itself."""
         if not isinstance(x, Tensor):
             return x
         known = [name for name, value in self.values.items() if value is x]
@@ -445,11 +458,11 @@ class Graph:
         return "\n".join([f"graph({', '.join(self.inputs)}):", *lines, f"  return {self.output}"])
 
 
-GRAPHS: list[Graph] = []  # being written
+GRAPHS: list[Graph] = []  # those being recorded, the innermost last
 
 
 def trace(function: Callable[..., Tensor], *examples: Tensor) -> Graph:
-    """The operators that `function` calls, as a graph. Grows into `jit/tracing/run.py`."""
+    """The graph of the operators that `function` calls. Grows into `jit/tracing/run.py`."""
     graph = Graph(examples)
     GRAPHS.append(graph)
     try:

@@ -1,7 +1,9 @@
-"""Seeds and states of the default generators (`torch/random.py`). What draws is in
-`core/generator.py`.
+"""Seeds and states of the default generators (`torch/random.py`).
 
-How the real one differs: `fork_rng` knows other accelerators too.
+The generators themselves, which make the random numbers, are in `core/generator.py` and
+`internals.cuda.random`.
+
+How the real one differs: `fork_rng` takes other accelerators too.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seed the default generators of all devices; everything random after it is reproducible.
-    Returns that of the CPU.
+    """Seeds the default generators of all devices, so that all random numbers from here on are the
+    same in each run. Returns the generator of the CPU.
     """
     from internals.cuda import random as cuda_random
 
@@ -28,22 +30,22 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Seed the default generators of all devices unpredictably; returns the seed."""
+    """Seeds the default generators of all devices with an unpredictable number, and returns it."""
     return manual_seed(default_generator.seed()).initial_seed()
 
 
 def initial_seed() -> int:
-    """The seed the default generator started from."""
+    """The seed that the CPU's default generator started from."""
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Any:
-    """The state of the default generator, as a tensor of bytes."""
+    """The state of the CPU's default generator, as a uint8 tensor."""
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Let the default generator continue from a state that `get_rng_state` gave."""
+    """Makes the CPU's default generator continue from a state that `get_rng_state` returned."""
     default_generator.set_state(new_state)
 
 
@@ -51,10 +53,10 @@ def set_rng_state(new_state: Tensor) -> None:
 def fork_rng(
     devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str = "cuda"
 ) -> Iterator[None]:
-    """Within, random numbers leave no trace in the generators. `devices` says of which GPUs; None
-    means all.
+    """A block after which the generators of the CPU and of the GPUs in `devices` have the states
+    that they had before. None means all GPUs.
 
-    With a `device_type` other than "cuda" only the CPU's generator is put back.
+    With a `device_type` other than "cuda" only the CPU's generator is restored.
     """
     from internals.cuda import backend, random as cuda_random
 

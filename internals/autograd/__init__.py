@@ -1,7 +1,7 @@
 """Automatic differentiation: a graph recorded while operators run, and an engine that runs it
 backwards (`torch/autograd`, `torch/csrc/autograd`).
 
-The parts, in the order in which they are met:
+The parts, in the order in which a program meets them:
 
     derivatives/        the formula of every operator; codegen makes nodes and kernels of it
     formulas/           the functions those formulas call
@@ -12,12 +12,13 @@ The parts, in the order in which they are met:
     copy_slices.py      writing to a view            manual.py          kernels written by hand
     api.py              backward, grad               function.py        nodes written by users
     grad_mode.py        no_grad and its kind         anomaly.py         the forward line to blame
-    graph.py            the graph in users' hands    variable.py        tensors' name before 0.4
+    graph.py            hooks on saved tensors       variable.py        tensors' name before 0.4
     gradcheck.py        formulas against differences functional.py      jacobian, hessian, vjp, ...
-    not_implemented.py  operators that say nothing   streams.py         on which stream of a GPU
-    complex_views.py    views of complex as real     profiler.py        a door to internals.profiler
+    not_implemented.py  operators with no formula    streams.py         on which stream of a GPU
+    complex_views.py    views of complex as real     profiler.py        internals.profiler by its
+    old name
 
-How the real one differs: forward-mode differentiation and batched gradients (vmap).
+How the real one differs: it also has forward-mode differentiation and batched gradients (vmap).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """What is not needed for every program is imported when first used."""
+    """Imports the modules that not every program needs when they are first used."""
     if name not in _HOMES:
         raise AttributeError(f"module 'internals.autograd' has no attribute '{name}'")
     if not _HOMES[name]:
@@ -65,7 +66,9 @@ def __getattr__(name: str) -> Any:
 
 
 class _Autograd(ModuleType):
-    """Here `gradcheck` is the function: importing the module of that name does not hide it."""
+    """The class of this package. `internals.autograd.gradcheck` is the function, as in PyTorch, but
+    importing the module of that name would put the module in its place; hence the setter.
+    """
 
     @property
     def gradcheck(self) -> Any:

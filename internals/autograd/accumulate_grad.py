@@ -1,13 +1,13 @@
 """`AccumulateGrad`: where a gradient arrives at a leaf
 (`torch/csrc/autograd/functions/accumulate_grad.h`).
 
-A gradient that nobody else holds and that lies in memory as the leaf does becomes `.grad` as it is;
-any other is copied. When there is a `.grad` already the new one is added: in place, so that `.grad`
-stays the same tensor, or, while the graph of the gradient itself is being recorded
-(`create_graph`), as a new tensor.
+The first gradient becomes `.grad`: as it is, if nothing else refers to it and it has the layout of
+the leaf, else as a copy. Later ones are added: in place, so that `.grad` stays the same tensor, or,
+while the graph of the gradient itself is being recorded (`create_graph`), as a new tensor.
 
-How the real one differs: the variable holds it weakly and the graph keeps both alive, so it is made
-anew for every graph; it also knows sparse gradients, and locks the variable against other threads.
+How the real one differs: the variable holds the node weakly and the graph keeps both alive, so it
+is made anew for every graph; it also knows sparse gradients, and locks the variable against other
+threads.
 """
 
 from __future__ import annotations
@@ -27,19 +27,21 @@ from .node import Node
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
-# Who holds a gradient that was made for the leaf alone: the list of arguments, the local variable,
-# getrefcount's argument.
+# The number of references to a gradient that was made for the leaf alone: from the list of
+# arguments, the local variable, and getrefcount's argument.
 _UNSHARED = 3
-_HELD_BY_ITS_VIEW = 2  # the view's meta, and getrefcount's argument
+# that to a tensor of which only a view is left: from the view's meta, and getrefcount's argument
+_HELD_BY_ITS_VIEW = 2
 
 
 class AccumulateGrad(Node):
-    """Adds what it gets to `variable.grad`. Its sequence number is infinite: it runs as soon as it
-    is ready.
+    """Adds the gradient it gets to `variable.grad`. Its sequence number is infinite: it runs as
+    soon as it is ready.
 
     A leaf has one, made when it is first needed (`internals.autograd.history.grad_accumulator`).
-    The leaf holds it, so it must not hold the leaf; should the leaf be gone while a graph still
-    leads here, `variable` is made again on the same memory.
+    The leaf refers to the node, so the node must not refer to the leaf: in a cycle, neither would
+    be freed at once. If the leaf is gone while a graph still leads here, `variable` is made again
+    on the same memory.
     """
 
     __slots__ = ("_leaf", "_storage", "_geometry", "_offset", "_remade", "_grad")
@@ -63,6 +65,7 @@ class AccumulateGrad(Node):
 
     @property
     def variable(self) -> Any:
+        """The leaf, or, if it is gone, a new tensor on its memory with its hooks and `.grad`."""
         leaf = self._leaf()
         if leaf is None:
             leaf = make(self._storage, self._geometry, self._offset)
@@ -72,6 +75,7 @@ class AccumulateGrad(Node):
         return leaf
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        """Sets `.grad` of the leaf, or adds to it, and runs its post-accumulate hooks."""
         grad = grads[0]
         if grad is None:
             return ()
@@ -89,7 +93,7 @@ class AccumulateGrad(Node):
             meta.grad = old + grad
         else:
             old.add_(grad)
-        if self._remade:
+        if self._remade:  # hooks may let go of the new tensor: the next one needs its gradient
             self._grad = meta.grad
         extras = self.extras
         if extras is not None and extras.post_accumulate:
@@ -102,8 +106,10 @@ class AccumulateGrad(Node):
 
 
 def _kept(grad: Tensor, variable: Tensor) -> Any:
-    """The gradient itself, if it is laid out as the variable is and its memory is nobody else's;
-    None if it has to be copied.
+    """The gradient itself, if it has the layout of the variable and no other tensor uses its
+    memory; None if it has to be copied.
+
+    A view whose base has no other reference counts too: a new tensor takes over its memory.
     """
     if grad._geometry is not variable._geometry.without_grad or is_grad_enabled():
         return None
@@ -116,7 +122,7 @@ def _kept(grad: Tensor, variable: Tensor) -> Any:
 
 
 def _copy(grad: Any, variable: Tensor) -> Any:
-    """A copy in the layout of the variable, or contiguous if that has gaps."""
+    """A copy in the layout of the variable, or contiguous if that has gaps or overlaps."""
     g = variable._geometry
     if grad.stride() == g.strides:
         return grad.clone() if is_grad_enabled() else grad.detach().clone()

@@ -1,10 +1,10 @@
-"""Anomaly mode: which line of the forward computation is to blame
+"""Anomaly mode: finds the line of the forward computation that an error in backward comes from
 (`torch/autograd/anomaly_mode.py`, `csrc/autograd/anomaly_mode.cpp`).
 
-An error in backward shows a traceback of backward, where no line of the user's appears. While
-anomaly mode is on, every node made remembers the traceback of its birth, and when backward fails in
-a node that traceback is shown, and that of the node it was made for in a double backward. Besides,
-the results of every node are searched for NaN.
+An error in backward shows a traceback of backward, without any line of the user's forward code.
+While anomaly mode is on, every new node keeps the traceback of the call that made it. When backward
+fails in a node, that traceback is shown; a node made during a backward pass (`create_graph`) also
+shows that of the node that was running. Besides, the results of every node are searched for NaN.
 
 How the real one differs: the nodes keep the traceback in C++ metadata; the mode is kept per process
 in both.
@@ -21,6 +21,8 @@ TRACEBACK, PARENT = "traceback_", "parent_"
 
 
 class _Anomaly:
+    """The state of the mode, the same for all threads."""
+
     __slots__ = ("enabled", "check_nan", "running")
 
     def __init__(self) -> None:
@@ -32,8 +34,8 @@ anomaly = _Anomaly()
 
 
 class set_detect_anomaly:
-    """Switch anomaly mode on or off, for good or, as a context manager, for a block. `check_nan`
-    also searches for NaN.
+    """Switches anomaly mode on or off: at once when called, and back at the end of a `with` block
+    if used as a context manager. With `check_nan` results are searched for NaN.
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
@@ -84,13 +86,15 @@ def is_anomaly_check_nan_enabled() -> bool:
 
 
 def _switch(enabled: bool, check_nan: bool) -> None:
-    """Somebody is watching while the mode is on: the fast lane makes nodes without asking."""
+    """Sets the mode. `hot.off` closes the fast lane while it is on: that lane makes nodes without
+    calling `remember_traceback`.
+    """
     hot.off += enabled - anomaly.enabled
     anomaly.enabled, anomaly.check_nan = enabled, check_nan
 
 
 def remember_traceback(node: Any) -> None:
-    """Keep where `node` was made, and during which other node's evaluation."""
+    """Keeps in `node.metadata` where the node was made, and which node was being evaluated then."""
     import traceback
 
     frames = [f for f in traceback.extract_stack() if not _is_ours(f.filename)]
@@ -100,10 +104,10 @@ def remember_traceback(node: Any) -> None:
 
 
 def show_traceback(node: Any) -> None:
-    """Warn with the forward traceback of a node whose evaluation failed, and of those it was made
-    for.
+    """Warns with the forward traceback of a node whose evaluation failed, and of the nodes during
+    whose evaluation it was made.
     """
-    warnings.warn(_story(node), stacklevel=2)
+    warnings.warn(_message(node), stacklevel=2)
 
 
 def check_for_nan(node: Any, results: Any) -> None:
@@ -113,7 +117,8 @@ def check_for_nan(node: Any, results: Any) -> None:
             raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
 
 
-def _story(node: Any) -> str:
+def _message(node: Any) -> str:
+    """The text of the warning, from the node itself to the outermost of its parents."""
     metadata = node.metadata
     if TRACEBACK not in metadata:
         return (
@@ -124,6 +129,7 @@ def _story(node: Any) -> str:
         f"Error detected in {node.name()}. Traceback of forward call that caused the "
         f"error:\n{''.join(metadata[TRACEBACK])}"
     )
+    # made while another node was evaluated: show that one too, and so on outwards
     while PARENT in metadata:
         node, metadata = metadata[PARENT], metadata[PARENT].metadata
         text += (
@@ -135,7 +141,7 @@ def _story(node: Any) -> str:
 
 
 def _is_ours(filename: str) -> bool:
-    """Frames of this package below the operator call say nothing to the user."""
+    """Whether a frame is inside this package, below the operator that the user called."""
     parts = filename.replace("\\", "/")
     return (
         "/internals/autograd/" in parts

@@ -1,10 +1,11 @@
 """`backward` and `grad`: from tensors to the engine (`torch/autograd/__init__.py`,
 `csrc/autograd/python_engine.cpp`).
 
-Both turn tensors into edges of the graph, make the gradients to begin with, and start the engine;
-`backward` accumulates in the leaves, `grad` returns.
+Both turn tensors into edges of the graph, make the gradients to start with (1 for a tensor of one
+element), and start the engine. `backward` adds its results to the `.grad` of the leaves, `grad`
+returns them.
 
-How the real one differs: `is_grads_batched` runs the engine under vmap; sparse gradients.
+How the real one differs: `is_grads_batched` runs the engine under vmap; gradients may be sparse.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ def backward(
     grad_variables: Any = None,
     inputs: Any = None,
 ) -> None:
-    """Accumulate in the leaves the gradients of `tensors`, each weighted by its one of
-    `grad_tensors` (needed unless it has one element).
+    """Adds the gradients of `tensors` to the `.grad` of the leaves; each of `tensors` is weighted
+    by the tensor of its shape in `grad_tensors`, or by 1 if that is None and it has one element.
 
     `inputs` limits it to these tensors. The graph is freed unless `retain_graph` (default: the
     value of `create_graph`). Raises RuntimeError when a tensor has no history, or shapes do not
@@ -99,12 +100,13 @@ def grad(
             )
         if not t.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
+    # a graph of the gradients contains this one: by default both are kept
     keep = create_graph if retain_graph is None else retain_graph
     results = execute(
         _roots(outputs), grads, keep, create_graph, [gradient_edge(t) for t in inputs], False
     )
     for i, (t, r) in enumerate(zip(inputs, results)):
-        if r is None and materialize_grads:
+        if r is None and materialize_grads:  # no path from the outputs to this input
             results[i] = ops.zeros_like(t, None, None, None, None, None)
             if create_graph and is_grad_enabled():
                 results[i].requires_grad_()
@@ -117,6 +119,9 @@ def grad(
 
 
 def _roots(tensors: Sequence[Any]) -> list[Edge]:
+    """The edges at which the engine starts, one for each tensor. Raises RuntimeError for one that
+    neither has a history nor requires a gradient.
+    """
     roots = []
     for i, t in enumerate(tensors):
         if not isinstance(t, TensorImpl):
@@ -131,8 +136,8 @@ def _roots(tensors: Sequence[Any]) -> list[Edge]:
 
 
 def _input_edge(t: Any) -> Edge:
-    """Where the gradient for one of `backward(inputs=...)` is to be found; a tensor inside the
-    graph has to retain it.
+    """The edge that the gradient of one of `backward(inputs=...)` arrives at. A tensor inside the
+    graph is told to retain its gradient, so that it too has a `.grad` afterwards.
     """
     if not isinstance(t, TensorImpl):
         raise RuntimeError(
@@ -143,10 +148,12 @@ def _input_edge(t: Any) -> Edge:
 
 
 def _make_grads(outputs: Sequence[Any], grads: list[Any]) -> list[Any]:
-    """What each output begins with: the gradient given, or 1 for a single number."""
+    """The gradient that each output starts with: the one given, in the output's dtype, or 1 for an
+    output of one element. Raises RuntimeError where none is given for more elements.
+    """
     if len(grads) < len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
-    made = []
+    gradients = []
     for i, (t, g) in enumerate(zip(outputs, grads)):
         if not isinstance(t, TensorImpl):
             raise AssertionError("Expected output to be a torch.Tensor")
@@ -165,11 +172,11 @@ def _make_grads(outputs: Sequence[Any], grads: list[Any]) -> list[Any]:
                 )
             if g.dtype is not t.dtype:
                 g = ops.to_dtype(g, t.dtype, False, False, None)
-            made.append(g if g.device is t.device else validated(g, t._geometry, i, None))
+            gradients.append(g if g.device is t.device else validated(g, t._geometry, i, None))
         elif g is not None:
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         elif not t.requires_grad:
-            made.append(None)  # `_roots` says what is wrong
+            gradients.append(None)  # `_roots` raises for this one
         elif t.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         elif t.dtype.category != dt.FLOATING:
@@ -177,8 +184,8 @@ def _make_grads(outputs: Sequence[Any], grads: list[Any]) -> list[Any]:
                 f"grad can be implicitly created only for real scalar outputs but got {t.dtype}"
             )
         else:
-            made.append(ops.ones_like(t, None, None, None, None, None))
-    return made
+            gradients.append(ops.ones_like(t, None, None, None, None, None))
+    return gradients
 
 
 _CYCLE = (

@@ -1,9 +1,10 @@
-"""`CopySlices`: the history of a tensor of which a part was written to
+"""`CopySlices`: the history of a tensor after an in-place operation on a part of it
 (`torch/csrc/autograd/functions/tensor.cpp`).
 
-After `y[0:2].mul_(3)` the gradient of `y` is, outside the slice, what it was; inside, it first has
-to go back through the multiplication. So the node holds the node `fn` of the in-place operation,
-cuts the slice out of the gradient, lets `fn` work on it, and puts the result in its place.
+`y[0:2].mul_(3)` gives `y` new values inside the slice only. The gradient of the old `y` is, outside
+the slice, that of the new one; inside, it has to go back through the multiplication. So this node
+holds the node `fn` of the in-place operation, cuts the slice out of the gradient, applies `fn` to
+it and puts the result in its place.
 
 Where the base is complex and the view real, or the other way round, the slice is cut out of their
 real numbers (`complex_views.py`).
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 
 
 class CopySlices(Node):
-    """`base` was written to through `view` by the operation of `fn`; `base_edge` is the history the
-    base had before.
+    """The new history of `base`, which was written to through `view` by the operation of `fn`;
+    `base_edge` leads to the history it had before. The geometries and offsets of both are kept to
+    find the slice in a gradient.
     """
 
     __slots__ = ("base_geometry", "base_offset", "view_geometry", "view_offset", "fn")
@@ -44,12 +46,16 @@ class CopySlices(Node):
         return node
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        """The gradients of the old base and of the other operands of `fn`, from that of the
+        base.
+        """
         grad = grads[0]
         if grad is None:
             return (None,) * len(self.next_edges)
         if self.fn is None:
             raise RuntimeError(ERR_BACKWARD_TWICE)
         g, v = self.base_geometry, self.view_geometry
+        # a copy of the gradient with the strides of the base, so that the view's strides fit
         result = grad.new_empty_strided(g.sizes, g.strides)
         result.copy_(grad)
         same = v.dtype is g.dtype
@@ -59,8 +65,8 @@ class CopySlices(Node):
         else:
             piece = complex_views.part(result, self.base_offset, v, self.view_offset)
             fn_grads = [complex_views.of_kind(piece.clone(), v.dtype)]
-        # The first edge of `fn` led to the old value of the slice, which now is part of the base's
-        # old value.
+        # `fn` has an edge for each operand; its first led to the old slice. `first[0]`, the
+        # gradient of the old slice, becomes part of that of the old base; the others are passed on.
         first = self.fn.apply(fn_grads)
         if self.next_edges[0][0] is None:
             return (None, *first[1:])

@@ -1,17 +1,18 @@
 """The engine: runs a graph of nodes backwards (`torch/csrc/autograd/engine.cpp`).
 
 A node may run when the gradients of *all* uses of its outputs have arrived. So the engine first
-counts, for each node that can be reached, how many edges lead to it; then it runs the nodes whose
-count has gone down to zero, the latest made first, adding up what arrives at each in an input
-buffer. Nothing recurses: a graph may be a hundred thousand nodes deep.
+counts, for each node that can be reached, how many edges lead to it. Then it runs the nodes whose
+count has gone down to zero, the latest made first, and adds the gradients that arrive at a node in
+its buffer. Nothing recurses: a graph may be a hundred thousand nodes deep.
 
 `GraphTask` is one call of `backward`, and can be watched: `step()` runs a single node; `ready`,
 `dependencies` and `buffers` show what is left.
 
-Where streams of a GPU are in use, each node runs on those of its forward (`streams.py`).
+Where streams of a GPU are in use, each node runs on the streams of its forward operator
+(`streams.py`).
 
-How the real one differs: a thread for each GPU, fed by ready queues, and locks; a backward inside a
-backward inside ... moves to a thread of its own when the nesting gets too deep for one stack.
+How the real one differs: it has a thread for each GPU, fed by ready queues, and locks. Backwards
+nested in one another move to a thread of their own when they get too deep for one stack.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from .validation import validated
 if TYPE_CHECKING:
     from internals._tensor import Tensor
 
-Capture = tuple[int, int]  # which gradient of the node, which place in the result
+Capture = tuple[int, int]  # the gradient's number at the node, and its place in the result
 
 
 def execute(
@@ -68,10 +69,13 @@ def execute(
 class GraphTask:
     """One backward call. `roots` and `inputs` are edges; see `execute`.
 
-    `ready`: heap of (-sequence number, tie breaker, node). `dependencies`: node → edges that have
-    yet to deliver. `buffers`: node → the gradients that have arrived so far, one for each of its
-    forward outputs. `done`: nodes run so far. `captured`: the results asked for by `inputs`.
-    `caller`, `streams_used`: see `streams.py`.
+    - `ready`: the nodes that may run, a heap of (-sequence number, tie breaker, node).
+    - `dependencies`: node → the number of edges that have yet to deliver.
+    - `buffers`: node → the sums of the gradients that have arrived, one for each forward output.
+    - `needed`: the nodes that have to run for `inputs`; None for all.
+    - `captures`: node → which of its gradients are results; `captured`: these results.
+    - `done`: the number of nodes run so far.
+    - `caller`, `streams_used`: see `streams.py`.
     """
 
     __slots__ = (
@@ -105,13 +109,14 @@ class GraphTask:
             if grad is not None and side_streams.in_use:
                 streams.hand_over(grad, self.caller, streams.streams_of(node))
             self._deliver(node, nr, grad)
+        # a root may depend on another root: only those without open edges may run at once
         for node in dict.fromkeys(node for node, _ in roots):
             if not self.dependencies.get(node):
                 heappush(self.ready, (-node.sequence_nr, next(self._ties), node))
 
     def step(self) -> Any:
-        """Run the next node and hand on its gradients; returns the node, None when nothing is
-        left.
+        """Runs the next node and hands its gradients to the nodes that its edges lead to. Returns
+        the node, or None when none is left.
         """
         ready, buffers, needed = self.ready, self.buffers, self.needed
         if not ready:
@@ -119,13 +124,13 @@ class GraphTask:
         node = heappop(ready)[2]
         grads = buffers.pop(node, None)
         if grads is None:
-            grads = [None] * len(node.input_metadata)
+            grads = [None] * len(node.input_metadata)  # nothing arrived, but the edges are done
         self.done += 1
         extras = node.extras
         if side := side_streams.in_use:
             self._go_to_streams_of(node)
         if needed is not None and not self._capture(node, grads):
-            return node
+            return node  # its gradients were results, and nothing further is asked for
         if extras is not None:
             grads = run_pre_hooks(node, grads)
         try:
@@ -139,16 +144,18 @@ class GraphTask:
             results = run_post_hooks(node, results, grads)
         if node.saves and not self.keep_graph:
             node.release_variables()
-        grads = None  # whoever gets the last reference to a gradient may keep it without copying
+        grads = None  # drop the reference: `AccumulateGrad` keeps a gradient that has no other user
         dependencies = self.dependencies
         for (target, nr), grad in zip(node.next_edges, results):
             if target is None:
                 continue
+            # an edge counts as done even if it delivers None
             left = dependencies[target] = dependencies[target] - 1
             if needed is not None and target not in needed and target not in self.captures:
                 continue
             if grad is not None:
                 expected = target.input_metadata[nr]
+                # the usual case is one comparison: the gradient has exactly the expected geometry
                 if grad._geometry.without_grad is not expected:
                     grad = validated(grad, expected, nr, node)
                 if side:
@@ -164,7 +171,9 @@ class GraphTask:
         return node
 
     def _go_to_streams_of(self, node: Any) -> None:
-        """What the node computes goes where its forward went."""
+        """Makes the streams of the node's forward current, and notes which streams it uses: 0, the
+        default stream, on a GPU where its forward used no other.
+        """
         on = streams.streams_of(node)
         self.streams_used.update(on.items())
         if any(g is not None and g.device.type == "cuda" for g in node.input_metadata):
@@ -176,8 +185,10 @@ class GraphTask:
         streams.become(on)
 
     def _capture(self, node: Any, grads: list[Any]) -> bool:
-        """Keep what was asked for at `node`; whether the node itself has to run, and its hooks with
-        it.
+        """Keeps the gradients of `node` that are results. Returns whether the node has to run.
+
+        If it has to, `step` runs its hooks; if not, the hooks on its tensors run here, since they
+        may change a result.
         """
         runs = node in self.needed  # type: ignore[operator]
         if node.extras is not None and not runs:
@@ -187,7 +198,7 @@ class GraphTask:
         return runs
 
     def _deliver(self, node: Any, nr: int, grad: Tensor) -> None:
-        """Add `grad` to what node `node` gets for its forward output `nr`."""
+        """Adds `grad` to the gradients that have arrived for the forward output `nr` of `node`."""
         buffer = self.buffers.get(node)
         if buffer is None:
             buffer = self.buffers[node] = [None] * len(node.input_metadata)
@@ -195,8 +206,8 @@ class GraphTask:
         buffer[nr] = grad if old is None or grad is None else old + grad
 
     def _plan(self, inputs: Sequence[Any], accumulate: bool) -> None:
-        """Which gradients to capture, and which nodes lead to them
-        (`GraphTask::init_to_execute`).
+        """Sets `captures`, which gradients are results, and `needed`, which nodes have to run for
+        them (`GraphTask::init_to_execute`). With `accumulate` the nodes of `inputs` run themselves.
         """
         wanted: set[Any] = set()
         for place, (node, nr) in enumerate(inputs):
@@ -210,8 +221,7 @@ class GraphTask:
         for node in self.dependencies:
             for after, _ in node.next_edges:
                 before.setdefault(after, []).append(node)
-        # A node is needed if a way leads from it to one of these: walk the edges the other way
-        # round.
+        # A node is needed if a path leads from it to one of `inputs`: follow them backwards.
         needed, stack = set(wanted), [*wanted, *self.captures]
         while stack:
             for node in before.get(stack.pop(), ()):
@@ -221,7 +231,7 @@ class GraphTask:
         self.needed = needed
 
     def recorded_step(self) -> Any:
-        """`step`, told to the profiler with the gradients' sums and checks that belong to it."""
+        """`step` as a range of the profiler, with the sums and checks of gradients that it does."""
         if not self.ready:
             return None
         node = self.ready[0][2]
@@ -230,9 +240,7 @@ class GraphTask:
             return self.step()
 
     def _apply_watched(self, node: Any, grads: list[Any]) -> Sequence[Any]:
-        """`apply` while somebody watches: the profiler is told, and anomaly mode may have something
-        to say.
-        """
+        """`node.apply` under the profiler, in anomaly mode, or both."""
         if recording.recorder is None:
             return (
                 self._apply_in_anomaly_mode(node, grads) if anomaly.enabled else node.apply(grads)
@@ -245,15 +253,16 @@ class GraphTask:
             )
 
     def _apply_in_anomaly_mode(self, node: Any, grads: list[Any]) -> Sequence[Any]:
-        """When the node fails, or makes a NaN, say which line of the forward computation made
-        it.
+        """`node.apply`; if it fails, or makes a NaN, the user is shown the line of the forward
+        computation that made the node.
         """
         anomaly.running.append(node)
         try:
             results = node.apply(grads)
             if anomaly.check_nan:
                 if not self.keep_graph:
-                    node.release_variables()  # the error comes when the node has run
+                    # PyTorch looks for NaN after it has freed the node: an error leaves it freed
+                    node.release_variables()
                 check_for_nan(node, results)
             return results
         except Exception:
@@ -264,8 +273,8 @@ class GraphTask:
 
 
 def count_dependencies(roots: Sequence[Any]) -> dict[Any, int]:
-    """For every node that can be reached from `roots`: how many edges lead to it from nodes that
-    can be.
+    """The number of edges that lead to each node reachable from `roots`, counting only edges from
+    reachable nodes: no others will deliver.
     """
     dependencies: dict[Any, int] = dict.fromkeys(roots, 0)
     stack = list(dependencies)
@@ -286,13 +295,14 @@ def _profiled_name(node: Any) -> str:
 
 
 def call_node(node: Any, grads: list[Any]) -> Sequence[Any]:
-    """What `node(*grads)` does: hooks, and apply. Raises TypeError for the wrong number of
-    gradients.
+    """Calls a node by itself, as the user does with `grad_fn(*grads)`: its pre-hooks, `apply`, its
+    post-hooks. Raises TypeError for the wrong number of gradients.
     """
     if len(grads) != len(node.input_metadata):
         raise TypeError(f"expected {len(node.input_metadata)} arguments, got {len(grads)} instead")
     if node.extras is not None:
         grads = run_pre_hooks(node, grads)
     results = node.apply(grads)
+    # one result for each edge, also where `apply` gives fewer
     results = (*results, *(None,) * (len(node.next_edges) - len(results)))
     return results if node.extras is None else run_post_hooks(node, results, grads)

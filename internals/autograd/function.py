@@ -15,12 +15,12 @@
 
     y = Exp.apply(x)
 
-`apply` makes the node, which is also the `ctx` both methods get; runs `forward` unrecorded; and
-ties its results to the node. As `backward` is written with ordinary operators it can be
-differentiated again, unless it is marked `once_differentiable`.
+`apply` makes the node, which is also the `ctx` that both methods get; runs `forward` without
+recording it; and ties the results to the node. As `backward` is written with ordinary operators it
+can be differentiated again, unless it is marked `once_differentiable`.
 
-How the real one differs: there `ctx` and the node are two objects tied together; `jvp`, `vmap` and
-`setup_context`'s functorch side.
+How the real one differs: `ctx` and the node are two objects that refer to each other; it also has
+forward-mode derivatives (`jvp`) and batching (`vmap`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from .saved_variable import ERR_BACKWARD_TWICE, SavedVariable, save, save_output
 
 
 class BackwardNode(Node):
-    """The node of one `apply`, and its `ctx`. Users may hang anything else they need on it."""
+    """The node of one `apply`, and its `ctx`. `forward` may set any other attribute on it."""
 
     __slots__ = (
         "__dict__",
@@ -71,8 +71,8 @@ class BackwardNode(Node):
         return node
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors, arguments or results, for `backward`, where they are `ctx.saved_tensors`.
-        None is kept as None.
+        """Keeps tensors for `backward`, where they are `ctx.saved_tensors`: arguments or results of
+        `forward`. None is kept as None.
         """
         for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, TensorImpl):
@@ -84,8 +84,8 @@ class BackwardNode(Node):
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What was given to `save_for_backward`. Raises RuntimeError when it was released or
-        written to since.
+        """The tensors given to `save_for_backward`. Raises RuntimeError if they were released, or
+        written to in the meantime.
         """
         if self._saved is None:
             raise RuntimeError(ERR_BACKWARD_TWICE)
@@ -96,23 +96,29 @@ class BackwardNode(Node):
         return self._saved or ()
 
     def mark_dirty(self, *tensors: Any) -> None:
-        """Say that `forward` wrote to these arguments. They have to be returned."""
+        """Tells autograd that `forward` wrote to these arguments, which it also has to return."""
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Say that no gradient comes from these results."""
+        """Tells autograd that no gradient comes from these results."""
         self._non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether `backward` gets zeros (the default) or None for results nobody used."""
+        """Sets whether `backward` gets zeros (True, the default) or None as the gradient of a
+        result that was not used.
+        """
         self._materialize = value
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        """The results of the user's `backward` for the tensors among the arguments. Raises
+        RuntimeError for a wrong number of them, and for a gradient of a non-tensor argument.
+        """
         given = [
             self._zeros(i) if g is None and self._materialize else g for i, g in enumerate(grads)
         ]
         results = self.function.backward(self, *given)  # type: ignore[attr-defined]
         results = results if isinstance(results, tuple) else (results,)
+        # one gradient for each argument of `forward`; only Nones may be surplus
         expected = len(self._inputs)
         if len(results) > expected and all(r is None for r in results[expected:]):
             results = results[:expected]
@@ -143,6 +149,7 @@ class BackwardNode(Node):
         return self._saved is None
 
     def _zeros(self, output_nr: int) -> Any:
+        """Zeros like result `output_nr`; None if it is not a tensor."""
         from internals._generated import ops
 
         g = self.input_metadata[output_nr]
@@ -153,7 +160,9 @@ FunctionCtx = BackwardNode
 
 
 class FunctionMeta(type):
-    """Gives every Function class a node class of its own: `Exp` gets `ExpBackward`."""
+    """The metaclass that makes a node class for every Function class: `ExpBackward` for `Exp`. So
+    graphs show the name.
+    """
 
     def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
         super().__init__(name, bases, attributes)
@@ -163,8 +172,8 @@ class FunctionMeta(type):
 
 
 class Function(metaclass=FunctionMeta):
-    """Derive from it, write `forward` and `backward` as static methods, and call `apply`. See the
-    module's docstring.
+    """The base class of operations with a backward of their own: subclasses define `forward` and
+    `backward` as static methods, users call `apply`. See the module's docstring.
 
     `forward(ctx, *args)`, or `forward(*args)` together with `setup_context(ctx, inputs, output)`.
     `backward(ctx, *grads)` gets a gradient for each result and returns one for each argument, None
@@ -201,15 +210,17 @@ class Function(metaclass=FunctionMeta):
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run `forward`, recorded as one node of the graph."""
+        """Runs `forward`, recorded as one node of the graph."""
         if hot.off and tracer.state is not None:
             return tracer.state.call_function(cls, args, kwargs)
         return cls._apply(args, kwargs)
 
     @classmethod
     def _apply(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        described = cls.setup_context is not Function.setup_context
-        if described:
+        """Makes the node, runs `forward` without recording, and ties the results to the node."""
+        # with `setup_context`, `forward` gets no ctx, and keyword arguments by position
+        has_setup = cls.setup_context is not Function.setup_context
+        if has_setup:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
             args, kwargs = bound.args, {}
@@ -221,7 +232,7 @@ class Function(metaclass=FunctionMeta):
         edges = tuple(gradient_edge(t) for t in tensors)
         was = set_grad_mode(False)
         try:
-            if described:
+            if has_setup:
                 results = cls.forward(*args)
                 cls.setup_context(node, args, results)
             else:
@@ -238,10 +249,11 @@ class Function(metaclass=FunctionMeta):
 
 
 def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """For a `backward` that is not made of differentiable operators: differentiating it again is an
-    error, not a wrong result.
+    """A decorator for a `backward` that is not written in differentiable operators: differentiating
+    it again raises an error, where it would otherwise give a wrong result.
     """
 
+    # If a graph of the gradients is being recorded, the results lead to a `DelayedError`.
     @functools.wraps(function)
     def backward(ctx: Any, *grads: Any) -> Any:
         was = set_grad_mode(False)
@@ -254,8 +266,7 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         outputs = results if isinstance(results, tuple) else (results,)
         node = (
             DelayedError()
-            # leads nowhere: only backward() runs it, grad() with respect to something else passes
-            # it by
+            # It has no edges: `backward()` runs it, `grad()` does not need it.
         )
         tied = [
             set_history(ops.detach(r), node, i) if isinstance(r, TensorImpl) else r
@@ -267,7 +278,7 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class DelayedError(Node):
-    """Stands where a graph must not be continued."""
+    """The node of gradients that must not be differentiated again; it raises when it is run."""
 
     __slots__ = ()
 
@@ -280,10 +291,11 @@ class DelayedError(Node):
 def _wrap(
     node: BackwardNode, result: Any, number: int, args: tuple[Any, ...], records: bool, why: str
 ) -> Any:
-    """A result of `forward` as the user gets it: tied to the node. What is no tensor is handed
-    through.
+    """Result `number` of `forward` as the user gets it, tied to the node. A non-tensor is returned
+    as it is.
 
-    `why` is the reason a result that is a view may not be written to.
+    `why` is the reason why a result that is a view may not be written to (see
+    `DifferentiableViewMeta`).
     """
     if not isinstance(result, TensorImpl):
         node.input_metadata += (None,)
@@ -302,7 +314,7 @@ def _wrap(
     if not records or silent:
         node.input_metadata += (result._geometry.without_grad,)  # zeros will stand for its gradient
         return result.detach() if is_input and silent else result  # type: ignore[attr-defined]
-    if is_input:
+    if is_input:  # a new tensor: the argument must keep its own history
         was = set_grad_mode(False)
         result = result.view_as(result)  # type: ignore[attr-defined]
         set_grad_mode(was)
@@ -313,7 +325,7 @@ def _wrap(
 
 
 def _wrap_dirty(node: BackwardNode, t: Any, number: int, records: bool) -> Any:
-    """An argument `forward` wrote to and returned."""
+    """An argument that `forward` wrote to and returned: its history begins anew at the node."""
     if not records:
         count_write(t)
         node.input_metadata += (None,)
@@ -324,6 +336,8 @@ def _wrap_dirty(node: BackwardNode, t: Any, number: int, records: bool) -> Any:
         )
     check_inplace(t)
     count_write(t)
+    # `rebase_history` makes `t` output 0 of the node, and sets the metadata of that one only; here
+    # it is output `number`, after those of `before`
     before = node.input_metadata
     rebase_history(t, node)
     if t._base is None:
@@ -333,8 +347,8 @@ def _wrap_dirty(node: BackwardNode, t: Any, number: int, records: bool) -> Any:
 
 
 def _settle(node: BackwardNode, outputs: Sequence[Any], wrapped: Sequence[Any]) -> None:
-    """Keep what `save_for_backward` was given; results without their history, which would lead back
-    to the node.
+    """Saves the tensors given to `save_for_backward`, with their versions; results without their
+    history, which would lead back to the node and keep it alive.
     """
     saved: list[Any] = []
     for t in node._to_save:

@@ -1,15 +1,20 @@
-"""Jacobians, Hessians, and their products with vectors, of ordinary functions
+"""Jacobians and Hessians of functions, and their products with vectors
 (`torch/autograd/functional.py`).
 
-Reverse mode answers one question: given v, what is vᵀJ (`vjp`)? The rest is made of that. A whole
-Jacobian is one such question for each element of the output. A Hessian is the Jacobian of a
-Jacobian. Jv (`jvp`) comes from a trick: vᵀJ is linear in v, so that its derivative with respect to
-v, which reverse mode can take, is J itself, from the other side.
+Reverse mode computes vᵀJ for a given v (`vjp`); all else is made of that. A whole Jacobian takes
+one such product for each element of the output. A Hessian is the Jacobian of a gradient. Jv (`jvp`)
+takes two backward passes: vᵀJ is linear in v, and the backward of this linear function, applied to
+another vector, multiplies J by it from the other side.
 
-Every function takes a tensor or a tuple of tensors and answers in kind. `func` never gets the
-tensors of the caller but aliases of them: what it reaches through them is the argument, what it
-captured otherwise is a constant. With `create_graph` the answers can be differentiated further;
-with `strict` an answer that is zero because there is no connection is an error.
+    >>> from internals import tensor
+    >>> jacobian(lambda x: x * x, tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+
+Every function takes a tensor or a tuple of tensors, and returns the same. `func` gets aliases of
+the caller's tensors: only these are the variables, all other tensors that it uses are constants.
+With `create_graph` the results can be differentiated further; with `strict` a result that is zero
+because there is no connection is an error.
 
 How the real one differs: `vectorize=True` runs all backward passes as one batched pass (`vmap`),
 and `strategy="forward-mode"` uses forward-mode derivatives. Both give the same numbers, faster for
@@ -39,12 +44,13 @@ Tensors = tuple[Any, ...]
 def vjp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """`func(inputs)`, and vᵀJ: shaped like `inputs`. `v` is shaped like the output, and can be left
-    out if that is one number.
+    """`func(inputs)` and vᵀJ, which has the shape of `inputs`. `v` has the shape of the output, and
+    can be omitted if that is one number.
     """
     with enable_grad():
         many_inputs, args = _tensors(inputs, "inputs", "vjp")
-        args = _fresh(args, create_graph, needs_graph=True)
+        # aliases: derivatives are those by the arguments, whatever else `func` uses
+        args = _aliases(args, create_graph, needs_graph=True)
         many_outputs, outputs = _outputs(func, args, "vjp", strict)
         if v is None:
             if len(outputs) != 1 or outputs[0].numel() != 1:
@@ -56,27 +62,31 @@ def vjp(
             v = _vector(v, "vjp", create_graph, like=outputs, many=many_outputs)
     with set_grad_enabled(create_graph or is_grad_enabled()):
         grads = _grad(outputs, args, v, create_graph)
-        result = _no_gaps(grads, args, strict, create_graph, "back")
-    return _answer(outputs, many_outputs, create_graph), _answer(result, many_inputs, create_graph)
+        result = _zeros_for_none(grads, args, strict, create_graph, "back")
+    return _returned(outputs, many_outputs, create_graph), _returned(
+        result, many_inputs, create_graph
+    )
 
 
 def jvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """`func(inputs)`, and Jv: shaped like the output. `v` is shaped like `inputs`; it may be left
-    out when that is one number.
+    """`func(inputs)` and Jv, which has the shape of the output. `v` has the shape of `inputs`, and
+    can be omitted if that is one number.
     """
     with enable_grad():
         _, args, v = _inputs_and_vector(inputs, v, "jvp", create_graph)
         many_outputs, outputs = _outputs(func, args, "jvp", strict)
-        # vᵀJ is linear in v: any v will do
-        dummy = tuple(fn.zeros_like(o, requires_grad=True) for o in outputs)
-        grads = _grad(outputs, args, dummy, create_graph=True)
+        # cotangentᵀJ is linear in the cotangent: its derivative is the same everywhere, also at 0
+        cotangent = tuple(fn.zeros_like(o, requires_grad=True) for o in outputs)
+        grads = _grad(outputs, args, cotangent, create_graph=True)
         _need_grad(grads, "grad_inputs", strict)
     with set_grad_enabled(create_graph or is_grad_enabled()):
-        columns = _grad(grads, dummy, v, create_graph)
-        result = _no_gaps(columns, outputs, strict, create_graph, "back_trick")
-    return _answer(outputs, many_outputs, create_graph), _answer(result, many_outputs, create_graph)
+        columns = _grad(grads, cotangent, v, create_graph)
+        result = _zeros_for_none(columns, outputs, strict, create_graph, "back_trick")
+    return _returned(outputs, many_outputs, create_graph), _returned(
+        result, many_outputs, create_graph
+    )
 
 
 def jacobian(
@@ -90,14 +100,14 @@ def jacobian(
     """All derivatives of `func`: for an output of shape A and an input of shape B, a tensor of
     shape A + B.
 
-    A tuple of inputs gives a tuple of those, a tuple of outputs a tuple around. `vectorize` and
-    `strategy` promise speed only, see above. Raises RuntimeError and NotImplementedError for the
-    combinations that PyTorch refuses.
+    For a tuple of inputs the result is a tuple of these, for a tuple of outputs a tuple of such
+    tuples. `vectorize` and `strategy` change nothing here, see above; but combinations that PyTorch
+    refuses raise its RuntimeError or NotImplementedError.
     """
     _check_strategy(strategy, create_graph, strict, vectorize)
     with enable_grad():
         many_inputs, args = _tensors(inputs, "inputs", "jacobian")
-        args = _fresh(args, create_graph, needs_graph=True)
+        args = _aliases(args, create_graph, needs_graph=True)
         many_outputs, outputs = _outputs(func, args, "jacobian", strict)
         if vectorize and strict:
             raise RuntimeError(
@@ -106,7 +116,7 @@ def jacobian(
                 "Please either set `strict=False` or `vectorize=False`."
             )
         blocks = tuple(_rows(i, o, args, create_graph, strict) for i, o in enumerate(outputs))
-        answers = tuple(_answer(block, many_inputs, create_graph) for block in blocks)
+        answers = tuple(_returned(block, many_inputs, create_graph) for block in blocks)
     return answers if many_outputs else answers[0]
 
 
@@ -118,10 +128,11 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """All second derivatives of a `func` that returns one number: for an input of shape B a tensor
+    """All second derivatives of a `func` that returns one number: for an input of shape B, a tensor
     of shape B + B.
 
-    A tuple of inputs gives a tuple of tuples: `hessian[i][j]` by inputs i and j.
+    For a tuple of inputs it is a tuple of tuples: element [i][j] has the derivatives by inputs i
+    and j.
     """
     many, args = _tensors(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
@@ -142,8 +153,8 @@ def hessian(
 def vhp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """`func(inputs)`, which must be one number, and vᵀH for its Hessian H. `v` and the product are
-    shaped like `inputs`.
+    """`func(inputs)`, which must be one number, and vᵀH for its Hessian H. `v` and the product have
+    the shape of `inputs`.
     """
     with enable_grad():
         many, args, v = _inputs_and_vector(inputs, v, "vhp", create_graph)
@@ -152,35 +163,37 @@ def vhp(
         _need_grad(gradient, "jacobian", strict)
     with set_grad_enabled(create_graph or is_grad_enabled()):
         product = _grad(gradient, args, v, create_graph)
-        result = _no_gaps(product, args, strict, create_graph, "double_back")
-    return _answer((output,), False, create_graph), _answer(result, many, create_graph)
+        result = _zeros_for_none(product, args, strict, create_graph, "double_back")
+    return _returned((output,), False, create_graph), _returned(result, many, create_graph)
 
 
 def hvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """`func(inputs)`, which must be one number, and Hv. The same as `vhp` where H is symmetric, by
-    a longer way (see `jvp`).
+    """`func(inputs)`, which must be one number, and Hv. It is the same as `vhp` where H is
+    symmetric, and slower, as `jvp` is.
     """
     with enable_grad():
         many, args, v = _inputs_and_vector(inputs, v, "hvp", create_graph)
         output = _one_number(func(*args), "hvp", strict)
         gradient = _grad((output,), args, None, create_graph=True)
         _need_grad(gradient, "jacobian", strict)
-        dummy = tuple(fn.zeros_like(x, requires_grad=True) for x in args)
-        rows = _grad(gradient, args, dummy, create_graph=True)
+        cotangent = tuple(fn.zeros_like(x, requires_grad=True) for x in args)
+        rows = _grad(gradient, args, cotangent, create_graph=True)
         _need_grad(gradient, "hessian", strict)
     with set_grad_enabled(create_graph or is_grad_enabled()):
-        product = _grad(rows, dummy, v, create_graph)
-        result = _no_gaps(product, args, strict, create_graph, "double_back_trick")
-    return _answer((output,), False, create_graph), _answer(result, many, create_graph)
+        product = _grad(rows, cotangent, v, create_graph)
+        result = _zeros_for_none(product, args, strict, create_graph, "double_back_trick")
+    return _returned((output,), False, create_graph), _returned(result, many, create_graph)
 
 
 def _rows(index: int, output: Tensor, inputs: Tensors, create_graph: bool, strict: bool) -> Tensors:
-    """The Jacobian of output `index` by each input: the gradients of its elements, stacked."""
+    """The Jacobian of output `index` by each input: the gradients of its elements, stacked to the
+    shape of the output + that of the input.
+    """
     rows: list[list[Any]] = [[] for _ in inputs]
     flat = output.reshape(-1)
-    for j in range(output.numel()):
+    for j in range(output.numel()):  # one backward pass for each element; the graph is kept
         grads = _grad((flat[j],), inputs, None, create_graph, retain_graph=True)
         for i, (g, x) in enumerate(zip(grads, inputs)):
             if g is None and strict:
@@ -198,7 +211,7 @@ def _rows(index: int, output: Tensor, inputs: Tensors, create_graph: bool, stric
 
 
 def _check_strategy(strategy: str, create_graph: bool, strict: bool, vectorize: bool) -> None:
-    """The combinations that PyTorch refuses."""
+    """Raises PyTorch's error for a combination of arguments that it refuses."""
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
             'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your '
@@ -207,7 +220,7 @@ def _check_strategy(strategy: str, create_graph: bool, strict: bool, vectorize: 
             '"reverse-mode".'
         )
     if strategy == "reverse-mode":
-        return
+        return  # the others are refused although forward mode is not used here
     if create_graph:
         raise NotImplementedError(
             "internals.autograd.functional.jacobian: `create_graph=True` and "
@@ -230,9 +243,11 @@ def _check_strategy(strategy: str, create_graph: bool, strict: bool, vectorize: 
 def _inputs_and_vector(
     inputs: Any, v: Any, name: str, create_graph: bool
 ) -> tuple[bool, Tensors, Tensors | None]:
-    """Whether there are several inputs; aliases of them; and the vector, which has their shapes."""
+    """Whether `inputs` is a tuple; aliases of the inputs; and the vector, which has their shapes,
+    or None, which stands for 1.
+    """
     many, args = _tensors(inputs, "inputs", name)
-    args = _fresh(args, create_graph, needs_graph=True)
+    args = _aliases(args, create_graph, needs_graph=True)
     if v is not None:
         return many, args, _vector(v, name, create_graph, like=args, many=many)
     if len(args) != 1 or args[0].numel() != 1:
@@ -244,7 +259,7 @@ def _inputs_and_vector(
 
 
 def _tensors(value: Any, what: str, name: str) -> tuple[bool, Tensors]:
-    """Whether `value` is a tuple, and the tuple. Raises TypeError for what is no tensor."""
+    """Whether `value` is a tuple, and the tuple of tensors. Raises TypeError for a non-tensor."""
     many = isinstance(value, tuple)
     tensors = value if many else (value,)
     for i, t in enumerate(tensors):
@@ -257,9 +272,9 @@ def _tensors(value: Any, what: str, name: str) -> tuple[bool, Tensors]:
     return many, tensors
 
 
-def _fresh(tensors: Tensors, create_graph: bool, needs_graph: bool) -> Tensors:
-    """Aliases: connected to the caller's graph if the answers shall be, else leaves of a graph of
-    our own.
+def _aliases(tensors: Tensors, create_graph: bool, needs_graph: bool) -> Tensors:
+    """Aliases of the tensors: connected to the caller's graph if `create_graph`, so that results
+    can be differentiated by it; else leaves of a new graph.
     """
     return tuple(
         t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(needs_graph)
@@ -268,12 +283,14 @@ def _fresh(tensors: Tensors, create_graph: bool, needs_graph: bool) -> Tensors:
 
 
 def _outputs(func: Function, inputs: Tensors, name: str, strict: bool) -> tuple[bool, Tensors]:
+    """Whether `func` returns a tuple, and the tuple of its results, checked if `strict`."""
     many, outputs = _tensors(func(*inputs), "outputs of the user-provided function", name)
     _need_grad(outputs, "outputs", strict)
     return many, outputs
 
 
 def _one_number(result: Tensor, name: str, strict: bool) -> Any:
+    """`result`, which `func` returned. Raises RuntimeError unless it is a tensor of one element."""
     many, outputs = _tensors(result, "outputs of the user-provided function", name)
     _need_grad(outputs, "outputs", strict)
     if many:
@@ -286,8 +303,8 @@ def _one_number(result: Tensor, name: str, strict: bool) -> Any:
 
 
 def _vector(v: Any, name: str, create_graph: bool, like: Tensors, many: bool) -> Tensors:
-    """`v` as a tuple of tensors of the shapes of `like`. Raises RuntimeError when it has others."""
-    vector = _fresh(_tensors(v, "v", name)[1], create_graph, needs_graph=False)
+    """`v` as a tuple of tensors. Raises RuntimeError unless they have the shapes of `like`."""
+    vector = _aliases(_tensors(v, "v", name)[1], create_graph, needs_graph=False)
     if len(vector) != len(like):
         if many:
             raise RuntimeError(
@@ -308,8 +325,8 @@ def _grad(
     create_graph: bool,
     retain_graph: bool | None = None,
 ) -> Sequence[Any]:
-    """`autograd.grad` for outputs of which some may be None or constants; None for what no output
-    depends on.
+    """`autograd.grad` for outputs of which some may be None or constants. The gradient of an input
+    that no output depends on is None.
     """
     pairs = [
         (o, g)
@@ -322,16 +339,14 @@ def _grad(
     return autograd.grad(connected, inputs, grads, retain_graph, create_graph, allow_unused=True)
 
 
-def _answer(tensors: Tensors, many: bool, create_graph: bool) -> Any:
-    """What the user gets: without history unless asked for, and alone if it came alone."""
+def _returned(tensors: Tensors, many: bool, create_graph: bool) -> Any:
+    """The result for the user: detached unless `create_graph`, and a tuple if `many`."""
     results = tensors if create_graph else tuple(t.detach() for t in tensors)
     return results if many else results[0]
 
 
 def _need_grad(tensors: Sequence[Any], kind: str, strict: bool) -> None:
-    """In strict mode, everything has to depend on the inputs. Raises RuntimeError saying what does
-    not.
-    """
+    """Raises RuntimeError, if `strict`, for the first tensor that does not depend on the inputs."""
     for i, t in enumerate(tensors if strict else ()):
         if t is None:
             raise RuntimeError(_INDEPENDENT["back"].format(i))
@@ -339,10 +354,10 @@ def _need_grad(tensors: Sequence[Any], kind: str, strict: bool) -> None:
             raise RuntimeError(_NO_GRAD[kind].format(i))
 
 
-def _no_gaps(
+def _zeros_for_none(
     grads: Sequence[Any], like: Tensors, strict: bool, create_graph: bool, stage: str
 ) -> Tensors:
-    """Zeros for None; in strict mode an error."""
+    """`grads` with zeros, of the shapes of `like`, for None. Raises RuntimeError in strict mode."""
     for i, g in enumerate(grads if strict else ()):
         if g is None:
             raise RuntimeError(_INDEPENDENT[stage].format(i))

@@ -1,4 +1,5 @@
-"""Blocks in which operators are not recorded, or are again (`torch/autograd/grad_mode.py`).
+"""`no_grad`, `enable_grad` and `inference_mode`: blocks in which operators are recorded or not
+(`torch/autograd/grad_mode.py`).
 
 Each is a context manager and a decorator:
 
@@ -25,8 +26,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Block:
-    """Makes a context manager a decorator as well. Each call of the function, and each step of a
-    generator, opens a new block.
+    """A context manager that is a decorator as well. Each call of the function opens a new block;
+    so does each step of a generator, since its caller's code runs between two steps in another
+    mode.
     """
 
     def __enter__(self) -> None:
@@ -36,6 +38,7 @@ class _Block:
         raise NotImplementedError
 
     def clone(self) -> _Block:
+        """A new block with the same arguments: one object could not be entered twice."""
         return type(self)()
 
     def __call__(self, function: F) -> F:
@@ -53,9 +56,14 @@ class _Block:
         return cast("F", inside)
 
     def _generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function`, whose generators run inside a block and are suspended outside of it. Values
+        sent to them, and exceptions thrown into them, are passed on.
+        """
+
         @functools.wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:
             generator = function(*args, **kwargs)
+            # `resume` runs the generator's next step: a plain one, with a value, or an exception
             resume: Callable[[], Any] = functools.partial(next, generator)
             try:
                 while True:
@@ -77,8 +85,8 @@ class _Block:
 
 
 class no_grad(_Block):
-    """Nothing is recorded: results do not require gradients, whatever the operands do. Views of
-    tensors that do still do.
+    """A block in which nothing is recorded: results require no gradients, even if operands do.
+    Only views of tensors that require a gradient still require one.
     """
 
     def __new__(cls, function: Any = None) -> Any:
@@ -92,7 +100,7 @@ class no_grad(_Block):
 
 
 class enable_grad(_Block):
-    """Record, even inside `no_grad`."""
+    """A block in which operators are recorded, even inside `no_grad`."""
 
     def __new__(cls, function: Any = None) -> Any:
         return super().__new__(cls) if function is None else super().__new__(cls)(function)
@@ -105,8 +113,8 @@ class enable_grad(_Block):
 
 
 class set_grad_enabled(_Block):
-    """Record or not, from the moment it is called; as a context manager, until the end of the
-    block.
+    """Switches recording on or off from the call on; used as a context manager, only until the end
+    of the block.
     """
 
     def __init__(self, mode: bool) -> None:
@@ -119,7 +127,7 @@ class set_grad_enabled(_Block):
         self.before = set_grad_mode(mode)
 
     def __call__(self, function: F) -> F:
-        set_grad_mode(self.before)
+        set_grad_mode(self.before)  # a decorator: the mode is for the function's calls only
         return super().__call__(function)
 
     def __enter__(self) -> None:
@@ -136,11 +144,12 @@ class set_grad_enabled(_Block):
 
 
 class inference_mode(_Block):
-    """Stronger than `no_grad`: tensors made inside count no versions, and autograd refuses them for
-    good.
+    """A block like `no_grad`, but faster: tensors made inside count no versions, and autograd can
+    never save them for backward.
     """
 
     def __new__(cls, mode: bool = True) -> Any:
+        # @inference_mode without brackets: `mode` is the function
         return super().__new__(cls) if isinstance(mode, bool) else cls(True)(mode)
 
     def __init__(self, mode: bool = True) -> None:

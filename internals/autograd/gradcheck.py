@@ -1,22 +1,22 @@
-"""`gradcheck`: is what backward computes the derivative of what forward computes?
-(`torch/autograd/gradcheck.py`)
+"""`gradcheck`: compares the derivatives that backward computes with measured ones
+(`torch/autograd/gradcheck.py`).
 
 A derivative can be measured: move one element of an input a little to both sides, and see by how
-much each element of the output changes. All those quotients make the Jacobian. Backward gives the
-same matrix one output element at a time, by asking for the gradient of that element alone.
-`gradcheck` computes both and compares; then it looks at three habits of a good backward: it gives
-the same twice, it is linear in the incoming gradient (zero in, zero out), and it copes with a
-gradient that does not come.
+much each element of the output changes. All these quotients together are the Jacobian. Backward
+computes the same matrix one output element at a time, as the gradient of that element alone.
+`gradcheck` computes both and compares them. Then it checks three more properties of a backward: two
+runs give the same result, it is linear in the incoming gradient (zeros give zeros), and it accepts
+an incoming gradient that is undefined.
 
-`gradgradcheck` does the same to the function "inputs and incoming gradients to gradients of the
-inputs", which is backward itself: so it checks the derivative of the derivative.
+`gradgradcheck` does the same with backward itself, as the function from the inputs and incoming
+gradients to the gradients of the inputs: so it checks second derivatives.
 
-Complex numbers are pairs of real ones to it: a complex input is moved in both directions, and of a
-complex output the imaginary part is checked first, then the real part.
+Complex numbers are treated as pairs of real ones: a complex input is moved in both directions, and
+of a complex output the imaginary part is checked first, then the real part.
 
 How the real one differs: it also checks forward-mode derivatives, batched gradients (`vmap`), and
-sparse and MKL-DNN tensors, none of which exist here. Shape, dtype and device of a gradient it
-checks once more; our engine (and PyTorch's today) lets no wrong ones through.
+sparse and MKL-DNN tensors, none of which exist here. It checks the shape, dtype and device of a
+gradient once more; our engine (and PyTorch's today) has already checked them.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool | None = None,
 ) -> bool:
-    """Compare the gradients of `func` with finite differences, for every input that requires grad.
-    True when they agree.
+    """Compares the gradients of `func` with finite differences, for every input that requires grad.
+    True if they agree.
 
-    `func` takes `inputs` (a tensor or a tuple) and returns a tensor or a tuple of them. Differences
-    of `2 * eps` only tell something in double precision. `|analytical - numerical| <= atol + rtol *
-    |numerical|` is asked for every element of every Jacobian; two backward passes may differ by
-    `nondet_tol`. `fast_mode` compares one random combination of each Jacobian's entries instead, at
-    the cost of a few calls. `check_grad_dtypes` and `masked` (for sparse tensors) have nothing to
-    check here.
+    `func` takes `inputs` (a tensor or a tuple) and returns a tensor or a tuple of them. With steps
+    as small as `eps`, double precision is needed. For every element of every Jacobian,
+    `|analytical - numerical| <= atol + rtol * |numerical|` must hold; two backward passes may
+    differ by `nondet_tol`. `fast_mode` compares one random combination of each Jacobian's entries
+    instead, at the cost of a few calls. `check_grad_dtypes` has nothing to check here; `masked`
+    (for sparse tensors) allows small gradients where zeros are expected.
 
     Raises GradcheckError at the first disagreement, or returns False if not `raise_exception`;
     ValueError when no input requires grad; RuntimeError for an input whose elements share memory;
@@ -90,6 +90,7 @@ def gradcheck(
     _check_inputs(tensors)
     try:
         outputs = _differentiable(results := as_tuple(func(*tensors)))
+        # each part of complex outputs is a real function, whose derivatives can be measured
         parts = ("imag", "real") if any(_is_complex(o) for o in results) else ("",)
         for part in parts:
             _check_part(func, tensors, part, fast_mode, eps, atol, rtol, nondet_tol)
@@ -123,12 +124,12 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Check second derivatives: `gradcheck` of the function from inputs and `grad_outputs` to the
+    """Checks second derivatives: `gradcheck` of the function from inputs and `grad_outputs` to the
     gradients of the inputs.
 
-    `grad_outputs` are uniform random numbers in [-1, 1) that require grad when not given (both
-    parts of complex ones), non-contiguous ones with `gen_non_contig_grad_outputs`. Everything else
-    is as in `gradcheck`.
+    If `grad_outputs` are not given, they are uniform random numbers in [-1, 1) (both parts of
+    complex ones) that require grad, in non-contiguous tensors if `gen_non_contig_grad_outputs`. All
+    else is as in `gradcheck`.
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError(
@@ -151,6 +152,7 @@ def gradgradcheck(
         incoming = as_tuple(grad_outputs)
     count = len(tensors)
 
+    # a function of the inputs and the incoming gradients, all of which `gradcheck` varies
     def backward(*args: Any) -> tuple[Any, ...]:
         wanted = tuple(x for x in args[:count] if _wants_grad(x))
         outputs = _differentiable(func(*args[:count]))
@@ -166,6 +168,7 @@ def gradgradcheck(
 
 
 def as_tuple(x: object) -> tuple[Any, ...]:
+    """The elements of a tuple or a list, or `x` alone."""
     return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
@@ -179,8 +182,8 @@ def _check_part(
     rtol: float,
     tol: float,
 ) -> None:
-    """Compare the derivatives of the outputs, of complex ones only those of one part, "imag" or
-    "real".
+    """Compares the derivatives of the outputs; of complex ones only those of one part, "imag" or
+    "real". `part` is "" if all are real.
     """
     run = _part_of(func, part) if part else func
     outputs = _differentiable(run(*inputs))
@@ -191,6 +194,7 @@ def _check_part(
             run, inputs, outputs, eps, atol, rtol, tol
         )
     except _Mismatch as found:
+        # the message names the part only if this output is complex, not if another one is
         whole = _differentiable(func(*inputs))[found.output]
         name = "imaginary" if part == "imag" else part
         where = (
@@ -202,7 +206,7 @@ def _check_part(
 
 
 def _part_of(func: Callable[..., Any], part: str) -> Callable[..., tuple[Any, ...]]:
-    """`func`, but of its complex results only the part."""
+    """`func`, but with one part, "imag" or "real", of each complex result in its place."""
 
     def parts(*inputs: Any) -> tuple[Any, ...]:
         return tuple(getattr(o, part) if _is_complex(o) else o for o in as_tuple(func(*inputs)))
@@ -219,9 +223,7 @@ def _compare_jacobians(
     rtol: float,
     tol: float,
 ) -> None:
-    """Every element of every Jacobian: of each output with respect to each input that requires
-    grad.
-    """
+    """Compares every element of every Jacobian: of each output by each input that requires grad."""
     wanted = [x for x in inputs if _wants_grad(x)]
     measured = [jacobians.numerical(lambda: _differentiable(func(*inputs)), x, eps) for x in wanted]
     for i, output in enumerate(outputs):
@@ -243,8 +245,9 @@ def _compare_combinations(
     rtol: float,
     tol: float,
 ) -> None:
-    """For random u and v, vᵀJu: one difference quotient in the direction u, one backward pass with
-    v. J itself is never made.
+    """Compares vᵀJu for random u and v, with a Jacobian J that has a row for each output element.
+    Measured, it is one difference quotient in the direction u; computed, one backward pass with v.
+    J itself is only needed for the message of a failure.
     """
     wanted = [x for x in inputs if _wants_grad(x)]
     us, vs = jacobians.random_units(wanted, outputs)
@@ -256,6 +259,7 @@ def _compare_combinations(
         rows, again = jacobians.row(output, wanted, v), jacobians.row(output, wanted, v)
         for j, (a, b, u) in enumerate(zip(rows, again, us)):
             habits.same_twice(a, b, tol)
+            # an error of up to atol in each entry of J adds up to atol * sum(u) * sum(v)
             analytical, numerical = _dot(a, u), (measured[j][i] * v).sum()
             if not _close(analytical, numerical, atol * _sum(u) * _sum(v), rtol):
                 slow = jacobians.numerical(lambda: _differentiable(func(*inputs)), wanted[j], eps)[
@@ -267,18 +271,21 @@ def _compare_combinations(
 
 
 def _dot(a: Tensor, u: Tensor) -> Any:
-    """The gradient along `u`; of a complex input both parts for themselves, as
-    `jacobians.directional` measures it.
+    """The derivative in the direction `u`, from the gradient `a`. For a complex input the parts are
+    multiplied separately, as `jacobians.directional` measures them.
     """
     return fn.complex(a.real.dot(u.real), a.imag.dot(u.imag)) if a.is_complex() else a.dot(u)
 
 
 def _sum(u: Tensor) -> float:
+    """The sum of the entries of `u`, of both parts if it is complex."""
     return float(u.real.sum() + u.imag.sum()) if u.is_complex() else float(u.sum())
 
 
 def _expect_constant(func: Callable[..., Any], inputs: tuple[Any, ...], eps: float) -> None:
-    """A function of which no output can be differentiated may not depend on what requires grad."""
+    """Raises GradcheckError if a function without differentiable outputs depends on an input that
+    requires grad: then a derivative is missing.
+    """
     for x in inputs:
         if _wants_grad(x) and any(
             bool((j != 0).any())
@@ -288,6 +295,9 @@ def _expect_constant(func: Callable[..., Any], inputs: tuple[Any, ...], eps: flo
 
 
 def _check_inputs(inputs: Sequence[Any]) -> None:
+    """Raises for inputs that cannot be checked: no element may be moved without the others (stride
+    0), and at least one has to require grad. Warns about low precision.
+    """
     wanted = [(i, x) for i, x in enumerate(inputs) if _wants_grad(x)]
     for i, x in wanted:
         if x.dtype not in (dt.float64, dt.complex128):
@@ -313,7 +323,7 @@ def _check_inputs(inputs: Sequence[Any]) -> None:
 
 
 class _Mismatch(Exception):
-    """The Jacobian of `output` by an input is not the measured one."""
+    """The error that the Jacobian of output number `output` by an input is not the measured one."""
 
     def __init__(
         self, output: int, input: int, numerical: Tensor, analytical: Tensor, more: str = ""
@@ -326,7 +336,7 @@ class _Mismatch(Exception):
 
 
 def _in_full(numerical: Tensor, output: Tensor, x: Tensor, atol: float, rtol: float) -> str:
-    """The whole Jacobians, for the message of the fast mode."""
+    """The text that shows the whole Jacobians after a failure in fast mode."""
     (analytical,) = jacobians.analytical(output, [x])
     text = (
         "\nThe above quantities are vᵀJu for random u and v (fast mode). The Jacobians "
@@ -343,13 +353,14 @@ def _in_full(numerical: Tensor, output: Tensor, x: Tensor, atol: float, rtol: fl
 
 
 def _close(a: Tensor, b: Tensor, atol: float, rtol: float) -> bool:
+    """`allclose` for tensors of two dtypes."""
     common = promote_types(a.dtype, b.dtype)
     return bool(fn.allclose(a.to(common), b.to(common), rtol, atol))
 
 
 def _random_like(output: Tensor, noncontiguous: bool) -> Any:
-    """Numbers in [-1, 1) of the output's shape; non-contiguous: every second element of twice as
-    many.
+    """Random numbers in [-1, 1) in the shape of `output`, requiring grad; if `noncontiguous`, every
+    second element of twice as many.
     """
     shape = (*output.shape, 2) if noncontiguous else output.shape
     middle = 1 + 1j if output.is_complex() else 1
@@ -358,6 +369,7 @@ def _random_like(output: Tensor, noncontiguous: bool) -> Any:
 
 
 def _floating(results: Sequence[Tensor]) -> tuple[Any, ...]:
+    """The results that are tensors of floating point or complex numbers."""
     return tuple(
         o
         for o in as_tuple(results)
@@ -366,6 +378,7 @@ def _floating(results: Sequence[Tensor]) -> tuple[Any, ...]:
 
 
 def _differentiable(results: Any) -> tuple[Any, ...]:
+    """The results that are tensors with a history."""
     return tuple(o for o in as_tuple(results) if isinstance(o, TensorImpl) and o.requires_grad)
 
 
@@ -378,6 +391,7 @@ def _wants_grad(x: Tensor) -> bool:
 
 
 def _refuse(what: str, **asked: bool) -> None:
+    """Raises NotImplementedError if one of these arguments is True."""
     for name, value in asked.items():
         if value:
             raise NotImplementedError(

@@ -1,8 +1,9 @@
-"""What a backward must do besides being right (the second half of `torch/autograd/gradcheck.py`).
+"""The checks of `gradcheck` besides the comparison of derivatives (the second half of
+`torch/autograd/gradcheck.py`).
 
-It gives the same twice; it multiplies by the incoming gradient, so that zeros give zeros; and it
-copes with an incoming gradient that is undefined: not zeros but nothing at all, which is what an
-output that nobody used gets.
+A backward has to give the same result twice; to be linear in the incoming gradient, so that zeros
+give zeros; and to accept an incoming gradient that is undefined: None rather than zeros, as for an
+output that was not used.
 
 How the real one differs: it makes undefined gradients with a C++ node, `UndefinedGrad`; here it is
 an ordinary `Function`.
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
 
 
 class GradcheckError(RuntimeError):
-    """`gradcheck` found a derivative that is not right; the message says how."""
+    """The error that a derivative is wrong."""
 
 
 def same_twice(first: Tensor, second: Tensor, tolerance: float) -> None:
-    """Two backward passes over one graph agree to within `tolerance`."""
+    """Raises GradcheckError unless the results of two backward passes over one graph differ by no
+    more than `tolerance`.
+    """
     if first.numel() and bool((first - second).abs().max() > tolerance):
         raise GradcheckError(
             "Backward is not reentrant, i.e., running backward with same input and grad_output "
@@ -37,7 +40,9 @@ def same_twice(first: Tensor, second: Tensor, tolerance: float) -> None:
 
 
 def is_linear(outputs: Sequence[Any], inputs: Sequence[Any], nearly: bool) -> None:
-    """Gradients of zero give gradients of exactly zero; `nearly` zero will do for `masked`."""
+    """Raises GradcheckError unless incoming gradients of zero give gradients of exactly zero; or of
+    nearly zero, if `nearly`.
+    """
     if not outputs:
         return
     zeros = [fn.zeros_like(o) for o in outputs]
@@ -47,8 +52,14 @@ def is_linear(outputs: Sequence[Any], inputs: Sequence[Any], nearly: bool) -> No
 
 
 def copes_with_undefined(outputs: Callable[[], Sequence[Any]], inputs: Sequence[Any]) -> None:
-    """No incoming gradient at all gives zeros or nothing; so does one missing among zeros."""
+    """Raises GradcheckError unless undefined incoming gradients give gradients that are zero or
+    None.
+
+    All of them are undefined first, then one at a time while the others are zeros. `outputs`
+    computes the outputs anew for each backward pass.
+    """
     count = len(outputs())
+    # the sets of outputs whose gradients are undefined: all of them, then each one alone
     missing: list[set[int]] = [set(range(count))]
     if count > 1:
         missing += [{i} for i in range(count)]
@@ -78,7 +89,7 @@ def copes_with_undefined(outputs: Callable[[], Sequence[Any]], inputs: Sequence[
 
 
 class _Undefined(Function):
-    """The identity, whose backward gives nothing."""
+    """The identity, whose backward returns None: so the node before gets an undefined gradient."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Any:
@@ -94,6 +105,7 @@ def _is_zero(t: Tensor) -> bool:
 
 
 def _warn_may_break() -> None:
+    """Warns that the check of undefined gradients is newer than some callers."""
     warnings.warn(
         "Backwards compatibility: New undefined gradient support checking feature is enabled by "
         "default, but it may break existing callers of this function. If this is true for you, "

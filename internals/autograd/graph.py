@@ -1,11 +1,12 @@
-"""The graph as users may handle it (`torch/autograd/graph.py`).
+"""The parts of the graph that users may handle: edges, and hooks on saved tensors
+(`torch/autograd/graph.py`).
 
-`saved_tensors_hooks` decides what nodes keep for backward: `pack(tensor)` when one is saved,
-`unpack(packed)` when it is wanted. Saving to disk, compressing, or counting are a few lines each;
-`save_on_cpu` is one of them.
+With `saved_tensors_hooks` you decide what nodes keep for backward. `pack(tensor)` is called when a
+tensor is saved, and its result is kept; `unpack(packed)` is called when backward needs the tensor.
+Saving to disk, compressing and counting are a few lines each; `save_on_cpu` is an example.
 
-How the real one differs: `register_multi_grad_hook`, `disable_saved_tensors_hooks`,
-`allow_mutation_on_saved_tensors` and gradient edges as arguments of `grad`.
+How the real one differs: it also has `register_multi_grad_hook`, `disable_saved_tensors_hooks` and
+`allow_mutation_on_saved_tensors`, and `grad` takes gradient edges.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ __all__ = ["GradientEdge", "Node", "get_gradient_edge", "save_on_cpu", "saved_te
 
 
 class GradientEdge(NamedTuple):
-    """A node, and which of its forward outputs."""
+    """A node, and the number of one of its forward outputs: the place where a gradient arrives."""
 
     node: Node
     output_nr: int
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """Where the gradient of `tensor` goes in the graph. Raises RuntimeError if it requires none."""
+    """The edge that the gradient of `tensor` goes along. Raises RuntimeError if it has none."""
     if not tensor.requires_grad:
         raise RuntimeError(
             "It is not possible to get the gradient edge for a Tensor that does not require "
@@ -56,9 +57,10 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep saved tensors in CPU memory and bring them back to their device for backward.
+    """A block in which saved tensors are kept in CPU memory, and copied back to their device for
+    backward.
 
-    With `pin_memory` that memory is page-locked, and the way back is only queued.
+    With `pin_memory` that memory is page-locked, and the copy back does not block.
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:

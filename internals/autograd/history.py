@@ -7,11 +7,11 @@ The kernels of the Autograd key do the same few things around every operator (`k
     check_inplace(self); ...; rebase_history(self, node)      when `self` itself was written to
 
 Writing to a *view* changes the history of its base: the gradient of the base now has to go through
-what was done to a part of it. `CopySlices` is the node for that, and the view gets its own history
-anew, as a strided look at the base, when next asked.
+the operation on that part. `CopySlices` is the node for it. The view itself, and all other views of
+this base, get a new history when they are next used: that of an `as_strided` of the base.
 
-How the real one differs: the base is asked on every use of a view whether it requires a gradient;
-here the views that exist are told when their base begins to (`_tell_views`).
+How the real one differs: each use of a view asks the base whether it requires a gradient; here a
+base that begins to require one changes its existing views (`_tell_views`).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _new = object.__new__
 
 
 def gradient_edge(t: Any) -> Edge:
-    """Where a gradient of `t` goes: to the node that made it, or to the `AccumulateGrad` of a leaf.
-    `NO_EDGE` if nowhere.
+    """The edge along which the gradient of `t` goes: to the node that made it, or to the
+    `AccumulateGrad` of a leaf. `NO_EDGE` if `t` is None or requires no gradient.
     """
     if t is None or not t._geometry.keys & RECORDS:
         return NO_EDGE
@@ -66,7 +66,7 @@ def grad_accumulator(t: Any, meta: AutogradMeta | None = None) -> AccumulateGrad
 
 
 def grad_fn(t: Any) -> Any:
-    """The node that made `t`, None for a leaf. That of a view is brought up to date first."""
+    """The node that made `t`, or None for a leaf. A view's history is first brought up to date."""
     meta = t._autograd_meta
     if meta is None:
         return None
@@ -76,8 +76,8 @@ def grad_fn(t: Any) -> Any:
 
 
 def set_history(t: Any, node: Node, output_nr: int = 0) -> Any:
-    """Say that `t` is output `output_nr` of `node`; returns `t`. Integers have none; None stays
-    None.
+    """Makes `t` output `output_nr` of `node`, and returns `t`. Integers and None get no history,
+    only an entry in the node's metadata.
     """
     if t is None:
         node.input_metadata += (None,)
@@ -88,6 +88,7 @@ def set_history(t: Any, node: Node, output_nr: int = 0) -> Any:
         return t
     t._geometry = g.with_grad or requiring_grad(g)
     meta = t._autograd_meta
+    # as `AutogradMeta()`, without the call of `__init__`: each recorded operator comes here
     if meta is None:
         meta = t._autograd_meta = _new(AutogradMeta)
         meta.grad = meta.accumulator = meta.hooks = None
@@ -98,12 +99,12 @@ def set_history(t: Any, node: Node, output_nr: int = 0) -> Any:
 
 
 def below(op: OperatorHandle, keys: int, *args: Any) -> Any:
-    """The long way to the layers under autograd."""
+    """Runs `op` in the layers below autograd, through the dispatcher."""
     return dispatcher.redispatch(op, keys, *args)
 
 
 def not_differentiable(op: str, argument: str) -> RuntimeError:
-    """The error for a tensor that requires grad where an operator has no derivative."""
+    """The error for a tensor that requires grad, given as an argument that has no derivative."""
     return RuntimeError(
         f"The function '{op}' is not differentiable with respect to argument '{argument}'. This "
         "input cannot have requires_grad True."
@@ -111,14 +112,14 @@ def not_differentiable(op: str, argument: str) -> RuntimeError:
 
 
 def forget_history(t: Tensor) -> None:
-    """`t` was overwritten with values no gradient passes through, such as by `eq_`."""
+    """Gives `t` a new history after an operation that no gradient passes, such as `eq_`."""
     node = Overwritten()
     node.next_edges = (gradient_edge(t),)
     rebase_history(t, node)
 
 
 class Overwritten(Node):
-    """What was there before does not matter: its gradient is zero."""
+    """The node of a tensor whose old values have no influence any more: their gradient is zero."""
 
     __slots__ = ()
 
@@ -127,14 +128,14 @@ class Overwritten(Node):
 
 
 def check_inplace(t: Any) -> None:
-    """Raises RuntimeError where a write to `t` cannot be recorded: to a leaf, or to a view that may
-    not be written to.
+    """Raises RuntimeError if a write to `t` cannot be recorded: if it is a leaf that requires a
+    gradient, a view of one, or a view that may not be written to.
     """
     meta = t._autograd_meta
     if meta is not None and meta.base is not None:
         _check_view(meta)
     if t._geometry.keys & RECORDS:
-        if grad_fn(t) is None:
+        if grad_fn(t) is None:  # a leaf: its `.grad` would belong to values that are overwritten
             base = None if meta is None else meta.base
             what = (
                 "a leaf Variable"
@@ -150,8 +151,8 @@ def check_inplace(t: Any) -> None:
 
 
 def rebase_history(t: Tensor, node: Node) -> None:
-    """`t` was written to by the operation of `node`: its history begins there now, and that of its
-    base if it is a view.
+    """Makes `node` the history of `t`, which its operation has written to. If `t` is a view, its
+    base gets a `CopySlices` as its history, which contains `node`.
     """
     meta = autograd_meta(t)
     g = t._geometry
@@ -176,12 +177,13 @@ def rebase_history(t: Tensor, node: Node) -> None:
     t._geometry = requiring_grad(t._geometry)
     if begins:
         _tell_views(base)
+    # the write raised the version, so the view is out of date: it gets its history from the base
     _refresh_view(t, meta)
 
 
 def set_history_of_inplace_view(t: Any, node: Node) -> None:
-    """`t` became a view of what it was, by `t.transpose_(0, 1)` say: nothing was written, the
-    history of its base stays.
+    """Makes `node` the history of `t`, which became another view of its memory, for instance by
+    `t.transpose_(0, 1)`. No element was written, so the history of its base stays.
     """
     set_history(t, node)
     if t._base is not None:
@@ -189,8 +191,8 @@ def set_history_of_inplace_view(t: Any, node: Node) -> None:
 
 
 def _check_view(meta: Any, event: str = "is being") -> None:
-    """Raises RuntimeError where the write cannot be recorded: in a view whose history could not be
-    kept, or under it.
+    """Raises RuntimeError for a write to a view that may not be written to, or, with another
+    `event`, to the memory below it. `creation_meta` has the reason.
     """
     why = meta.creation_meta
     if not why:
@@ -211,28 +213,32 @@ def _check_view(meta: Any, event: str = "is being") -> None:
 
 
 def _refresh_view(t: Tensor, meta: Any) -> None:
-    """Give a view whose base was written to since a new history: a strided look at the base as it
-    is now.
+    """Gives a view a new history if its memory was written to since it last got one: that of an
+    `as_strided` of the base as it is now.
     """
     counter = t._version_counter
     version = 0 if counter is None else counter.value
     if meta.attr_version == version:
-        return
+        return  # not written to since the history was made
     base = meta.base
     if base._geometry.keys & RECORDS:
         _check_view(meta, "its base or another view of its base has been")
         from . import complex_views
 
         edge = (
-            _strided_look(t, base) if t.dtype is base.dtype else complex_views.edge_through(base, t)
+            _as_strided_edge(t, base)
+            if t.dtype is base.dtype
+            else complex_views.edge_through(base, t)
         )
         _move_retain_grad(meta, edge[0])
         meta.edge = edge
     meta.attr_version = version
 
 
-def _strided_look(t: Tensor, base: Tensor) -> Edge:
-    """The way from the view `t` back to its base, through strides."""
+def _as_strided_edge(t: Tensor, base: Tensor) -> Edge:
+    """The edge from the view `t` back to its base: a node as `base.as_strided(...)` would make it,
+    without a call of the operator.
+    """
     from internals._generated.autograd_nodes import AsStridedBackward0
 
     g, below = t._geometry, base._geometry
@@ -245,7 +251,9 @@ def _strided_look(t: Tensor, base: Tensor) -> Edge:
 
 
 def _move_retain_grad(meta: AutogradMeta, node: Node) -> None:
-    """A tensor that retains its gradient goes on doing so after it was written to."""
+    """Moves the hook of `retain_grad()` to `node`, the new history of a tensor that was written to:
+    it retains the gradient of its new values.
+    """
     if meta.retains_grad and meta.edge is not None:
         old, nr = meta.edge
         if old.extras is not None and nr in old.extras.retain_grad_hooks:
@@ -253,12 +261,12 @@ def _move_retain_grad(meta: AutogradMeta, node: Node) -> None:
 
 
 def _tell_views(base: Tensor) -> None:
-    """`base` requires a gradient from now on, and so do its views. Their common version counter
-    leads to them.
+    """Makes the views of `base` require a gradient, as `base` does from now on. There is no list of
+    views, but all of them refer to the version counter of `base`: the garbage collector finds them.
     """
     counter = base._version_counter
     if counter is None or sys.getrefcount(counter) <= 3:
-        # base, this variable, the call: nobody else
+        # the references of `base`, of this variable and of the call: there are no views
         return
     from . import complex_views
 

@@ -1,13 +1,14 @@
-"""Jacobians, measured and computed, for `gradcheck` (`torch/autograd/gradcheck.py`).
+"""Jacobians for `gradcheck`: measured by finite differences, and computed by backward
+(`torch/autograd/gradcheck.py`).
 
 As there, a Jacobian has a row for each element of the input and a column for each element of the
-output: entry [i, j] is the derivative of output element j by input element i, so it is the
-transpose of the textbook's.
+output, (input elements, output elements): entry [i, j] is the derivative of output element j by
+input element i. Textbooks have the transpose.
 
-Outputs are real. A complex input x + iy is moved in both directions, and has the entries dL/dx + i
-dL/dy, which is what backward computes (`formulas/complex.py`).
+Outputs are real. A complex input x + iy is moved in both directions, and has the entries
+dL/dx + i dL/dy, which is what backward computes (`formulas/complex.py`).
 
-How the real one differs: the same algorithm, also for sparse and MKL-DNN tensors.
+How the real one differs: it also takes sparse and MKL-DNN tensors.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def numerical(outputs: Outputs, x: Tensor, eps: float) -> list[Any]:
     """The Jacobian of each of `outputs()` by central differences. `x` is changed in place, one
     element at a time, and restored.
 
-    Through `x.data`, so that no version counter sees it and leaves may be written to.
+    It is written to through `x.data`: so leaves may be changed, and no version is counted.
     """
     data = x.data
     rows: list[list[Any]] = []
@@ -47,8 +48,8 @@ def numerical(outputs: Outputs, x: Tensor, eps: float) -> list[Any]:
 
 
 def directional(outputs: Outputs, x: Tensor, u: Tensor, eps: float) -> list[Any]:
-    """The derivative of each of `outputs()` when `x` moves in the direction `u` (as many numbers as
-    `x` has elements).
+    """The derivative of each of `outputs()` when `x` moves in the direction `u`, a 1-d tensor with
+    as many elements as `x`.
 
     A complex `x` moves along the real parts of `u`, then along the imaginary ones.
     """
@@ -58,7 +59,7 @@ def directional(outputs: Outputs, x: Tensor, u: Tensor, eps: float) -> list[Any]
 
 def analytical(output: Tensor, inputs: Sequence[Any]) -> list[Any]:
     """The Jacobian of `output` by each of `inputs`: one backward pass for each element of the
-    output, with a 1 in its place.
+    output, whose incoming gradient is 1 for that element and 0 for the others.
     """
     basis = fn.eye(output.numel(), dtype=output.dtype, device=output.device)
     columns = [row(output, inputs, one) for one in basis]
@@ -68,8 +69,8 @@ def analytical(output: Tensor, inputs: Sequence[Any]) -> list[Any]:
 
 
 def row(output: Tensor, inputs: Sequence[Any], v: Tensor) -> list[Any]:
-    """vᵀJ, flat, for each input: what one backward pass gives. Zeros where there is no way from the
-    input to the output.
+    """The gradient of each input, flat, for the incoming gradient `v`: one backward pass. Zeros for
+    an input that the output does not depend on.
     """
     v = v.reshape(output.shape)
     grads = autograd.grad(output, inputs, v, retain_graph=True, allow_unused=True)
@@ -80,10 +81,10 @@ def row(output: Tensor, inputs: Sequence[Any], v: Tensor) -> list[Any]:
 
 
 def random_units(*groups: Sequence[Any]) -> list[list[Any]]:
-    """For each tensor a random vector of length 1 with as many entries, none negative; the user's
-    random stream is left alone.
+    """For each tensor of each group a random vector of length 1 with as many entries, none
+    negative; for a complex tensor two, as real and imaginary part.
 
-    For a complex tensor two such vectors, as real and imaginary part.
+    It uses a generator of its own: a check does not change the user's random numbers.
     """
     generator = Generator()
 
@@ -100,8 +101,8 @@ def random_units(*groups: Sequence[Any]) -> list[list[Any]]:
 def _derivative(
     outputs: Outputs, data: Tensor, steps: list[Any], eps: float, where: str = ""
 ) -> list[Any]:
-    """By the real part of `data`, and, when there are two steps, plus i times that by the imaginary
-    part.
+    """The derivative of each output by the real part of `data`; with two steps, plus i times the
+    derivative by the imaginary part.
     """
     found = [_difference(outputs, data, step, eps, where) for step in steps]
     return found[0] if len(found) == 1 else [along + across * 1j for along, across in zip(*found)]
@@ -113,11 +114,11 @@ def _difference(
     """(f(x + step) - f(x - step)) / (2 * eps), flat, for each output."""
     original = data.clone()
     data.copy_(original - step)
-    below = [o.detach().clone() for o in outputs()]
+    lower = [o.detach().clone() for o in outputs()]
     data.copy_(original + step)
-    above = [o.detach().clone() for o in outputs()]
+    upper = [o.detach().clone() for o in outputs()]
     data.copy_(original)
-    for a, b in zip(below, above):
+    for a, b in zip(lower, upper):
         for what in ("shape", "dtype"):
             if getattr(a, what) != getattr(b, what):
                 raise AssertionError(
@@ -125,4 +126,4 @@ def _difference(
                     f"perturbed {where}by {eps}, but got: "
                     f"{what}s {getattr(a, what)} and {getattr(b, what)}."
                 )
-    return [((b - a) / (2 * eps)).reshape(-1) for a, b in zip(below, above)]
+    return [((b - a) / (2 * eps)).reshape(-1) for a, b in zip(lower, upper)]

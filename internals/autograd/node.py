@@ -1,16 +1,16 @@
-"""`Node`: one operation of the backward graph (`torch/csrc/autograd/function.h`, where it was
-called Function until 1.2).
+"""`Node`: one operation of the backward graph (`torch/csrc/autograd/function.h`; before 1.2 it was
+called Function).
 
 A node turns the gradients of an operation's outputs into the gradients of its inputs. Its
-`next_edges` point to the nodes that made those inputs: each edge is a pair (node, which of its
-outputs), and `(None, 0)` where no gradient is wanted. So the graph is there as soon as the forward
-computation has run, and points backwards.
+`next_edges` point to the nodes that made those inputs: each edge is a pair (node, number of its
+forward output), and `(None, 0)` where no gradient is wanted. So the graph is complete as soon as
+the forward computation has run, and points backwards.
 
-The subclasses in `internals._generated.autograd_nodes` come from derivatives.yaml, one for each
-entry.
+The subclasses in `internals._generated.autograd_nodes` are generated from the entries of
+`derivatives/`.
 
-How the real one differs: nodes are C++ objects, shared by reference count; destroying a long chain
-of them needs care (`deleteNode`) that CPython takes for us.
+How the real one differs: nodes are C++ objects, shared by reference count. Freeing a long chain of
+them must not recurse (`deleteNode`); CPython takes care of that for us.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ _new = object.__new__
 
 
 class NodeExtras:
-    """What few nodes have: hooks, and metadata (anomaly mode keeps the forward traceback there).
+    """The attributes that few nodes need.
 
-    `tensor_pre_hooks` are pairs (output number, hook) that `Tensor.register_hook` installs;
-    `retain_grad_hooks` maps an output number to what stores the final gradient; `pre_hooks` and
-    `post_hooks` see all gradients of the node; `post_accumulate` is for an `AccumulateGrad`, called
-    with the leaf; `streams` are those it was made on, if others than the default ones were.
+    - `tensor_pre_hooks`: hook number → (output number, hook), from `Tensor.register_hook`.
+    - `retain_grad_hooks`: output number → the function that stores the final gradient in `.grad`.
+    - `pre_hooks`, `post_hooks`: hooks that see all gradients of the node.
+    - `post_accumulate`: hooks of an `AccumulateGrad`, called with the leaf.
+    - `metadata`: anomaly mode keeps the forward traceback here.
+    - `streams`: the streams it was made on, except default ones.
     """
 
     __slots__ = (
@@ -65,11 +67,11 @@ class NodeExtras:
 
 
 class Node:
-    """`apply(grads)` computes; everything else is bookkeeping.
+    """A node of the graph: subclasses define `apply(grads)`, which computes the gradients.
 
-    `sequence_nr` grows with every node made: the engine runs the latest first. `input_metadata`
-    holds the `Geometry` of each forward output (these are the *inputs* of the node), None where no
-    gradient can come from it.
+    `sequence_nr` grows with every node made: the engine runs the latest first. `input_metadata` has
+    the `Geometry` of each forward output, since their gradients are the *inputs* of the node; None
+    where an output can have no gradient.
     """
 
     __slots__ = ("sequence_nr", "next_edges", "input_metadata", "extras", "__weakref__")
@@ -99,21 +101,21 @@ class Node:
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         """The gradients with respect to the forward inputs, one for each edge; None where there is
-        none or nobody wants it.
+        none, or none is needed. `grads` has one for each forward output, or None for zeros.
         """
         raise NotImplementedError(f"{self.name()} has no apply")
 
     def release_variables(self) -> None:
-        """Let go of the saved tensors; from now on asking for them is an error."""
+        """Drops the saved tensors; from now on, asking for them is an error."""
 
     @property
     def released(self) -> bool:
-        """Whether saved tensors have been let go of."""
+        """Whether the saved tensors have been dropped."""
         saved = [getattr(self, f"_raw_saved_{name}") for name in self.saved_names]
         return any(isinstance(s, SavedVariable) and s.data is None for s in saved)
 
     def __getattr__(self, name: str) -> Any:
-        """`_saved_self`: what is kept as `_raw_saved_self`, unpacked."""
+        """`_saved_self`: the value of the slot `_raw_saved_self`, unpacked."""
         if name.startswith("_saved_") and name[7:] in self.saved_names:
             saved = getattr(self, f"_raw{name}")
             if isinstance(saved, list):
@@ -122,7 +124,7 @@ class Node:
         raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
 
     def __call__(self, *grads: Any) -> Any:
-        """Run this node alone, with its hooks: `t.grad_fn(grad)`."""
+        """Runs this node alone, with its hooks: `t.grad_fn(grad)`."""
         from .engine import call_node
 
         results = call_node(self, list(grads))
@@ -147,18 +149,19 @@ class Node:
         return self._extras().metadata
 
     def register_hook(self, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
-        """`hook(grad_inputs, grad_outputs)` runs after the node; what it returns replaces the
-        gradients it passes on.
+        """Adds `hook(grad_inputs, grad_outputs)`, which runs after the node. A tuple that it
+        returns replaces `grad_inputs`, the gradients that the node passes on.
         """
         return _add(self._extras().post_hooks, hook)
 
     def register_prehook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
-        """`hook(grad_outputs)` runs before the node; what it returns replaces what the node
-        gets.
+        """Adds `hook(grad_outputs)`, which runs before the node. A tuple that it returns replaces
+        `grad_outputs`, the gradients that the node gets.
         """
         return _add(self._extras().pre_hooks, hook)
 
     def _extras(self) -> NodeExtras:
+        """`extras`, made when first asked for."""
         if self.extras is None:
             self.extras = NodeExtras()
         return self.extras

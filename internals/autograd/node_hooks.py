@@ -1,14 +1,15 @@
-"""Hooks: keeping them, and running those on nodes and tensors
+"""Hooks of nodes and tensors: registering, removing and running them
 (`torch/csrc/autograd/python_hook.cpp`, `torch/utils/hooks.py`).
 
-Whoever keeps hooks keeps them in an ordered dictionary, by number. Registering one returns a handle
-that knows the number and, weakly, the dictionary: `handle.remove()` takes the hook out again, and a
-forgotten handle keeps nothing alive. Used as a context manager it removes the hook at the end of
-the block.
+Hooks are kept in ordered dictionaries, by number. Registering a hook returns a handle with the
+number and a weak reference to the dictionary: `handle.remove()` removes the hook, and a handle that
+is kept for long keeps nothing else alive. Used as a context manager, a handle removes the hook at
+the end of the block.
 
-Before a node: the hooks of the tensors it made, each on its own gradient, in the order they were
-registered; then what retains gradients, so that `.grad` is the final value; then the pre-hooks of
-the node. After it: its post-hooks, which see both sides.
+Before a node, three kinds of hooks run: first those of the tensors it made, each on its own
+gradient, in the order of their registration; then those of `retain_grad()`, so that `.grad` is the
+final value; then the pre-hooks of the node. After it run its post-hooks, which see the gradients on
+both sides.
 
 How the real one differs: a hook may also be a C++ function.
 """
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 
 class RemovableHandle:
-    """Removes hook number `id` from `hooks_dict`, and what is noted about it in the dictionaries of
-    `extra_dict`.
+    """The handle of hook number `id` in `hooks_dict`; `extra_dict` are dictionaries with other
+    entries for it, which `remove` removes too.
 
     The dictionaries must be `OrderedDict`s: Python keeps no weak references to plain ones.
     """
@@ -44,7 +45,7 @@ class RemovableHandle:
         self.extra_dict_ref = tuple(weakref.ref(d) for d in extra)
 
     def remove(self) -> None:
-        """Take the hook out. Doing it twice does no harm."""
+        """Removes the hook, if it is still there."""
         for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
             hooks = ref()
             if hooks is not None:
@@ -69,8 +70,8 @@ class RemovableHandle:
 def register(
     hooks: Any, hook: object, flags: Iterable[Any] = (), prepend: bool = False
 ) -> RemovableHandle:
-    """Add `hook` to `hooks`, at the front if `prepend`, and its number to each of the dictionaries
-    `flags`.
+    """Adds `hook` to `hooks`, at the front if `prepend`, and its number to each of the dictionaries
+    `flags`. Returns its handle.
     """
     flags = list(flags)
     handle = RemovableHandle(hooks, extra_dict=flags)
@@ -83,7 +84,7 @@ def register(
 
 
 def run_pre_hooks(node: Any, grads: list[Any]) -> list[Any]:
-    """`grads` as the hooks leave them."""
+    """`grads` as the hooks that run before the node leave them."""
     grads = run_tensor_hooks(node, grads)
     for hook in list(node.extras.pre_hooks.values()):
         grads = _all_replaced(hook, tuple(grads), hook(tuple(grads)))
@@ -91,8 +92,8 @@ def run_pre_hooks(node: Any, grads: list[Any]) -> list[Any]:
 
 
 def run_tensor_hooks(node: Any, grads: list[Any]) -> list[Any]:
-    """`grads` as the hooks of the tensors leave them: all that runs at a node that is only asked
-    for its gradient.
+    """`grads` as the hooks of the tensors leave them. For a node whose gradients are results of
+    `grad`, and which itself does not run, these are the only hooks.
     """
     extras = node.extras
     grads = list(grads)
@@ -104,8 +105,8 @@ def run_tensor_hooks(node: Any, grads: list[Any]) -> list[Any]:
 
 
 def run_post_hooks(node: Any, results: Sequence[Any], grads: Sequence[Any]) -> Sequence[Any]:
-    """What the node passes on, as its post-hooks leave it: one entry for each edge, also for a
-    number's.
+    """The gradients that the node passes on, as its post-hooks leave them, one for each edge; the
+    missing last ones are None.
     """
     results = (*results, *(None,) * (len(node.next_edges) - len(results)))
     for hook in list(node.extras.post_hooks.values()):
@@ -116,6 +117,9 @@ def run_post_hooks(node: Any, results: Sequence[Any], grads: Sequence[Any]) -> S
 def _all_replaced(
     hook: Callable[..., Any], before: tuple[Any, ...], after: Sequence[Tensor | None] | None
 ) -> list[Any]:
+    """The gradients that a hook returned in place of `before`; these themselves for None. Raises
+    unless they are a tuple of as many, each of which fits.
+    """
     if after is None:
         return list(before)
     if not isinstance(after, tuple):
@@ -129,8 +133,8 @@ def _all_replaced(
 
 
 def _replaced(hook: Callable[..., Any], before: Tensor, after: Tensor | None) -> Any:
-    """What the hook returned in place of `before`; `before` itself for None. Raises if it is no
-    gradient for the tensor.
+    """The gradient that a hook returned in place of `before`; `before` itself for None. Raises
+    unless it is a tensor with the same shape and dtype.
     """
     if after is None:
         return before
@@ -149,7 +153,7 @@ def _replaced(hook: Callable[..., Any], before: Tensor, after: Tensor | None) ->
 
 
 def _type(t: Any) -> str:
-    """What `t.type()` says: "internals.FloatTensor"."""
+    """The name of the tensor's type, such as "internals.FloatTensor"."""
     return str(t.type())
 
 

@@ -1,9 +1,9 @@
-"""An operator without a kernel for the Autograd key
+"""The kernel of the Autograd key for operators that have none
 (`torch/csrc/autograd/autograd_not_implemented_fallback.cpp`).
 
-Each operator of ours says in `derivatives/` what its gradient is, or that there is none. One that a
-user declares (`internals.library`) may say nothing; then this is the kernel its Autograd key falls
-back to. The results are tied to a node that passes no gradient on, and warns when one arrives.
+Each operator of ours has an entry in `derivatives/`: a formula, or that there is no gradient. For
+an operator that a user declares (`internals.library`) there may be neither; then this kernel is
+used. It ties the results to a node that passes no gradient on, and warns when one arrives.
 
 How the real one differs: a switch, `torch._C._set_autograd_fallback_mode`, makes the warning an
 error or turns it off.
@@ -25,7 +25,7 @@ from .node import Node
 
 
 class WarnNotImplemented(Node):
-    """The node of a result of `op`, of which nobody said how to differentiate it."""
+    """The node of the results of `op`, an operator without a formula for its gradient."""
 
     __slots__ = ("op",)
 
@@ -37,11 +37,11 @@ class WarnNotImplemented(Node):
 
 
 def warn_in_backward(op: OperatorHandle, keys: int, *args: Any) -> Any:
-    """Run `op` below; what it returns leads to a `WarnNotImplemented` where a gradient is wanted of
-    an argument.
+    """Runs `op` in the layers below. If an argument requires a gradient, the results get a
+    `WarnNotImplemented` as their history.
 
-    A result that has a history already, of operators its kernel called or because it is an
-    argument, keeps it, and warns as well.
+    A result that already has a history, because its kernel called other operators or returned an
+    argument, keeps it, and gets a hook that warns.
     """
     edges = gradient_edges(_tensors(args)) if is_grad_enabled() else ()
     result = dispatcher.redispatch(op, keys, *args)
@@ -55,13 +55,14 @@ def warn_in_backward(op: OperatorHandle, keys: int, *args: Any) -> Any:
             for t in _tensors([value]):
                 if t._geometry.dtype.category >= FLOATING and t.requires_grad:
                     t.register_hook(lambda grad: _warn(op.name))  # type: ignore[attr-defined]
-                elif not returned.alias.endswith("!"):
+                elif not returned.alias.endswith("!"):  # "(a!)" is an argument written in place
                     set_history(t, node, number)
                     number += 1
     return result
 
 
 def _tensors(values: Sequence[Any]) -> Iterator[TensorImpl]:
+    """The tensors among `values`, and those in lists and tuples among them."""
     for value in values:
         if isinstance(value, TensorImpl):
             yield value
@@ -70,6 +71,7 @@ def _tensors(values: Sequence[Any]) -> Iterator[TensorImpl]:
 
 
 def _warn(op: str) -> None:
+    """Gives PyTorch's warning that a gradient has reached `op`, which has no formula."""
     warnings.warn(
         f"{op}: an autograd kernel was not registered to the Autograd key(s) but we are trying to "
         "backprop through it. This may lead to silently incorrect behavior. This behavior is "

@@ -1,18 +1,18 @@
-"""`SavedVariable`: what a node keeps of the forward computation, with its version
+"""`SavedVariable`: a tensor that a node keeps from the forward computation, with its version
 (`torch/csrc/autograd/saved_variable.cpp`).
 
 Backward formulas need values from forward: `mul` needs its operands, `exp` its result. A node keeps
-them, and together with each the version it had. If somebody has written to the tensor since, the
-version differs, and `unpack` refuses to compute a gradient from a value that is no longer there.
-After backward the saved tensors are released, and `unpack` says so.
+each of them together with the version it had. If the tensor was written to in the meantime, its
+version is another, and `unpack` raises an error: the values of forward are gone. After backward the
+saved tensors are released, and `unpack` raises another error.
 
 A node that saved its own *result* as it is would keep itself alive: result → grad_fn → saved
-result. `SavedOutput` keeps the memory without the history, and ties it to the node again when asked
-for.
+result. `SavedOutput` keeps the memory without the history, and ties it to the node again when it is
+unpacked.
 
-`saved_tensors_hooks` let the user keep something else in place of the tensor: `pack` is called when
-it is saved, `unpack` when it is wanted. What `unpack` returns is only memory: it gets the history
-the tensor had, so that it can be differentiated again.
+With `saved_tensors_hooks` the user keeps something else in place of the tensor: `pack` is called
+when it is saved, `unpack` when it is needed. The tensor that `unpack` returns gets the history of
+the original one, so that it can be differentiated again.
 
 How the real one differs: one class with flags instead of two; hooks may also be set one by one
 (`_raw_saved_self.register_hooks`).
@@ -45,8 +45,8 @@ _new = object.__new__
 
 
 class SavedVariable:
-    """A tensor the node did not make. `data` is the tensor itself, or what the pack hook made of
-    it; None once released.
+    """A saved tensor that is not a result of the node. `data` is the tensor, or the result of the
+    pack hook; None once released.
     """
 
     __slots__ = ("data", "saved_version", "hooks")
@@ -58,9 +58,7 @@ class SavedVariable:
     hooks: Packed | None
 
     def unpack(self, node: object = None) -> Any:
-        """The tensor. Raises RuntimeError when it was released, or written to since it was
-        saved.
-        """
+        """The tensor. Raises RuntimeError if it was released, or written to after it was saved."""
         t = self.data
         if t is None:
             raise RuntimeError(ERR_BACKWARD_TWICE)
@@ -78,9 +76,7 @@ class SavedVariable:
 
     @property
     def current_version(self) -> int | None:
-        """The version of the saved tensor now; None where nobody can tell (released, or packed by a
-        hook).
-        """
+        """The version that the tensor has now; None if it was released or packed by a hook."""
         return (
             self.data._version if isinstance(self.data, TensorImpl) and self.hooks is None else None
         )
@@ -91,7 +87,7 @@ class SavedVariable:
 
 
 class SavedOutput(SavedVariable):
-    """The `output_nr`-th result of the node itself, kept without its history."""
+    """Result number `output_nr` of the node itself, saved without its history."""
 
     __slots__ = ("output_nr",)
 
@@ -100,6 +96,9 @@ class SavedOutput(SavedVariable):
     output_nr: int
 
     def unpack(self, node: object = None) -> Any:
+        """The tensor, tied to `node`, which saved it, if gradients are being recorded. Raises as
+        `SavedVariable.unpack`.
+        """
         t = self.data
         if t is None:
             raise RuntimeError(ERR_BACKWARD_TWICE)
@@ -116,7 +115,7 @@ class SavedOutput(SavedVariable):
 
 
 def save(t: Any) -> Any:
-    """Keep an argument for backward. None stays None."""
+    """An argument, saved for backward. None stays None."""
     if t is None:
         return None
     saved = _new(SavedVariable)
@@ -135,9 +134,7 @@ def save(t: Any) -> Any:
 
 
 def save_output(t: Any, output_nr: int = 0) -> Any:
-    """Keep a result for backward, without what it would drag along: the node it belongs to. None
-    stays None.
-    """
+    """A result, saved for backward without a reference to its node. None stays None."""
     if t is None:
         return None
     saved = _new(SavedOutput)
@@ -154,36 +151,37 @@ def save_output(t: Any, output_nr: int = 0) -> Any:
 
 
 def save_list(tensors: Sequence[Tensor | None]) -> list[Any]:
-    """Keep each tensor of a list."""
+    """The tensors of a list, each saved."""
     return [save(t) for t in tensors]
 
 
 def release(*saved: Any) -> None:
-    """Let go of what was kept; None where nothing was."""
+    """Drops saved tensors; those that are None were not saved."""
     for s in saved:
         if s is not None:
             s.data = None
 
 
 def unpack_optional(saved: SavedVariable | None, node: object) -> Any:
-    """What was kept of an argument that may be None."""
+    """A saved argument that may be None, unpacked."""
     return None if saved is None else saved.unpack(node)
 
 
 def unpack_list(saved: Any, node: object) -> list[Any]:
+    """The tensors that `save_list` saved, unpacked."""
     return [None if s is None else s.unpack(node) for s in saved]
 
 
 class _HookStack(threading.local):
-    """The `saved_tensors_hooks` in force in this thread; the innermost counts."""
+    """The `saved_tensors_hooks` that are open in this thread; the innermost one is used."""
 
     def __init__(self) -> None:
         self.hooks: list[Hooks] = []
 
 
 class _Depth:
-    """How many `saved_tensors_hooks` are open in all threads: while none is, nobody asks the
-    thread-local.
+    """`depth`: the number of `saved_tensors_hooks` open in all threads. While it is 0, saving a
+    tensor does not look at the thread's own stack, `local`, which would be slow.
     """
 
     __slots__ = ("depth", "local")
@@ -206,13 +204,14 @@ def pop_hooks() -> None:
 
 
 def _packed(saved: SavedVariable, t: Tensor, otherwise: Tensor) -> Any:
-    """What the pack hook of this thread makes of `t`; `otherwise` where there is none."""
+    """The result of this thread's pack hook for `t`; `otherwise` if this thread has no hooks."""
     stack = hook_stack.local.hooks
     if not stack:
         return otherwise
     from .history import gradient_edge
 
     pack, unpack = stack[-1]
+    # of an output the node is known when it is unpacked; an edge to it would keep it alive
     saved.hooks = unpack, None if saved.is_output else gradient_edge(t)
     version, was = t._version, set_grad_mode(False)
     try:
@@ -230,7 +229,7 @@ def _packed(saved: SavedVariable, t: Tensor, otherwise: Tensor) -> Any:
 
 
 def _with_history(t: Tensor, edge: Any) -> Any:
-    """`t` once more, as the tensor whose gradient goes along `edge`."""
+    """A new tensor on the memory of `t`, whose gradient goes along `edge`."""
     from .accumulate_grad import AccumulateGrad
 
     node = edge[0]
@@ -247,6 +246,7 @@ def _with_history(t: Tensor, edge: Any) -> Any:
 
 
 def _unpacked(unpack: Callable[[Any], Any], packed: object) -> Any:
+    """The result of the user's unpack hook. Raises TypeError for a non-tensor."""
     was = set_grad_mode(False)
     try:
         t = unpack(packed)
@@ -261,11 +261,12 @@ def _unpacked(unpack: Callable[[Any], Any], packed: object) -> Any:
 
 
 def _modified(t: Tensor, version: int, expected: int, edge: Any) -> str:
-    """PyTorch's words for it."""
+    """PyTorch's error for a saved tensor that was written to."""
     from internals.construction.conversions import type_name
 
     from .anomaly import anomaly
 
+    # the node that the tensor is a result of; a leaf has none
     origin = (
         ""
         if edge is None or edge[0] is None
@@ -289,8 +290,8 @@ def _modified(t: Tensor, version: int, expected: int, edge: Any) -> str:
 
 
 def forward_name(node: Any) -> str:
-    """`AddBackward0` as messages call it: `Add`; `ProdBackward1` is `Prod1`. Nodes written by hand
-    go by their C++ names.
+    """The node's name in messages: `Add` for `AddBackward0`, `Prod1` for `ProdBackward1`. Nodes
+    written by hand have their C++ names.
     """
     name = str(node.name())
     if name in ("CopySlices", "CopyBackwards"):

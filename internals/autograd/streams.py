@@ -1,11 +1,11 @@
-"""Backward runs on the streams of forward (`Node::stream` and `InputBuffer::add` in
-`torch/csrc/autograd`).
+"""Streams in backward: each node runs on the streams of its forward operator (`Node::stream` and
+`InputBuffer::add` in `torch/csrc/autograd`).
 
-A node remembers which streams were current when it was made, one for each device, and the engine
+A node keeps the streams that were current when it was made, one for each device, and the engine
 makes them current again while it runs the node. Where a gradient goes from a node on one stream to
-a node on another, the second stream waits for the first, by an event, and the gradient's memory is
-marked as used by both. When all is done, the streams that `backward` was called on wait for all
-that took part: so the caller may use the gradients at once.
+a node on another, the second stream waits for an event of the first, and the gradient's memory is
+marked as used by both, so that it is not reused too early. At the end, the streams that `backward`
+was called on wait for all that were used: so the caller may use the gradients at once.
 
 How the real one differs: gradients of several producers are added up on a stream chosen by device
 and by where the producers ran; here it is always the consumer's.
@@ -26,24 +26,24 @@ def current() -> Streams:
 
 
 def become(streams: Streams) -> None:
-    """Make `streams` the current ones; on all other devices the default stream."""
+    """Makes `streams` the current ones; on all other devices the default stream."""
     hooks("cuda").set_streams(streams)
 
 
 def remember(node: Any) -> None:
-    """Note on which streams `node` is made."""
+    """Keeps in `node` the current streams, if any is not the default one."""
     if on := current():
         node._extras().streams = on
 
 
 def streams_of(node: Any) -> Streams:
-    """Those on which `node` was made."""
+    """The streams on which `node` was made."""
     return {} if node.extras is None else node.extras.streams
 
 
 def hand_over(grad: Any, producer: Streams, consumer: Streams) -> None:
-    """Let the consumer's stream wait for what the producer's has queued so far, if they differ on
-    the gradient's device.
+    """Makes the consumer's stream wait for the work that the producer's has queued so far, if the
+    two differ on the gradient's device.
     """
     where = grad.device
     if where.type != "cuda":
@@ -55,7 +55,7 @@ def hand_over(grad: Any, producer: Streams, consumer: Streams) -> None:
 
 
 def wait_for_all(caller: Streams, used: set[tuple[int, int]]) -> None:
-    """Let the caller's streams wait for those in `used`, pairs of device and stream."""
+    """Makes the caller's streams wait for those in `used`, pairs of device and stream."""
     for index, stream in sorted(used):
         if stream != caller.get(index, 0):
             hooks("cuda").wait_stream(index, caller.get(index, 0), stream)

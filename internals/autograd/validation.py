@@ -1,11 +1,12 @@
-"""Is this gradient one for that tensor? (`validate_outputs` in `torch/csrc/autograd/engine.cpp`)
+"""Fits gradients to their tensors: shape, dtype and device (`validate_outputs` in
+`torch/csrc/autograd/engine.cpp`).
 
-A formula need not care about broadcasting or dtypes: a gradient of the broadcast shape is summed to
-the shape of the input, one of another dtype is cast; of a complex gradient for a real input the
-real part is what counts (`autograd/formulas/complex.py`). What cannot be made to fit is an error
-that names the node.
+Formulas need not care about broadcasting or dtypes. A gradient of the broadcast shape is summed to
+the shape of the input, one of another dtype is cast, and a complex gradient of a real input is
+replaced by its real part (`autograd/formulas/complex.py`). A gradient that cannot be made to fit is
+an error that names the node.
 
-How the real one differs: it knows sparse and nested gradients.
+How the real one differs: it also takes sparse and nested gradients.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 
 def validated(grad: Tensor, expected: Geometry | None, index: int, node: Any) -> Any:
-    """`grad` as a gradient for a tensor of geometry `expected`; `node` returned it as its result
-    `index`.
+    """`grad`, made to fit a tensor of geometry `expected`. `node` returned it as result `index`, or
+    the user gave it (None).
 
     Raises RuntimeError when the shapes, devices or kinds of dtype do not allow it.
     """
@@ -40,11 +41,11 @@ def validated(grad: Tensor, expected: Geometry | None, index: int, node: Any) ->
                 f"{_who(node)}invalid gradient at index {index} - expected dtype {expected.dtype} "
                 f"but got {g.dtype}"
             )
-        if g.dtype.category > expected.dtype.category:
+        if g.dtype.category > expected.dtype.category:  # complex, for a real input
             grad = ops.real(grad)
         grad = grad.to(expected.dtype)
     if g.device is not expected.device:
-        if g.sizes:
+        if g.sizes:  # a number, in a 0-d tensor, may come from another device
             raise RuntimeError(
                 f"{_who(node)}invalid gradient at index {index} - expected device "
                 f"{expected.device} but got {g.device}"
@@ -59,7 +60,7 @@ def sum_to(grad: Tensor, sizes: tuple[int, ...]) -> Any:
     """
     lead, inner = _broadcast_dims(grad._geometry.sizes, sizes)
     if not inner and lead and not is_grad_enabled():
-        # a bias: one operation instead of PyTorch's two
+        # a bias, (N, C) -> (C,): without `keepdim` one operation instead of PyTorch's two
         return ops.sum_dim_IntList(grad, list(range(lead)), False, None)
     if lead or inner:
         grad = ops.sum_dim_IntList(grad, [*range(lead), *inner], True, None)
@@ -67,6 +68,7 @@ def sum_to(grad: Tensor, sizes: tuple[int, ...]) -> Any:
 
 
 def _sum_to(grad: Tensor, expected: Geometry, index: int, node: object) -> Any:
+    """`sum_to` the expected sizes. Raises RuntimeError if they do not broadcast to `grad`'s."""
     if not _fits(grad._geometry.sizes, expected.sizes):
         raise RuntimeError(
             f"{_who(node)}invalid gradient at index {index} - got {list(grad.shape)} but expected "
@@ -86,12 +88,15 @@ def _fits(shape: tuple[int, ...], sizes: tuple[int, ...]) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _broadcast_dims(shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, list[int]]:
-    """How many leading dimensions `shape` has more than `sizes`, and in which of the others a 1 was
-    stretched.
+    """The number of leading dimensions that `sizes` lacks, and those of the others, as dimensions
+    of `shape`, in which a 1 was broadcast.
+
+    For `shape` (5, 2, 3) and `sizes` (1, 3) they are 1 and [1].
     """
     lead = len(shape) - len(sizes)
     return lead, [d + lead for d, n in enumerate(sizes) if n == 1 and shape[d + lead] != 1]
 
 
 def _who(node: Any) -> str:
+    """The beginning of an error about a gradient that `node` returned."""
     return "" if node is None else f"Function {node.name()} returned an "

@@ -1,8 +1,8 @@
-"""`x.float()`, `x.long()`, `x.type("internals.LongTensor")`: the casts by name
+"""`x.float()`, `x.long()`, `x.type("internals.LongTensor")`: casts by the name of a type
 (`python_variable_methods.cpp`).
 
-Each is `to(dtype)`: the tensor itself when it has that dtype already, else a copy. This class holds
-nothing else, because inside it `float` and `int` mean methods.
+Each is `to(dtype)`: the tensor itself when it has that dtype already, else a copy. They have a
+class of their own because in its body `float` and `int` are these methods, not Python's types.
 
 How the real one differs: `bfloat16`, `chalf` and the quantized types are missing here.
 """
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 
 def _cast(kind: dt.dtype) -> Callable[..., Any]:
+    """The method that casts to the dtype `kind`."""
+
     def cast(self: Tensor, memory_format: memory_format | None = None) -> Any:
         return ops.to_dtype(self, kind, False, False, memory_format)
 
@@ -30,7 +32,7 @@ def _cast(kind: dt.dtype) -> Callable[..., Any]:
 
 
 class Conversions:
-    """Part of `Tensor`."""
+    """The part of `Tensor` with the casts."""
 
     __slots__ = ()
 
@@ -48,14 +50,14 @@ class Conversions:
 
 
 def type_name(kind: dt.dtype, device_type: str = "cpu") -> str:
-    """The name `x.type()` gives: "internals.FloatTensor", or "internals.cuda.FloatTensor"."""
+    """The result of `x.type()`: "internals.FloatTensor", or "internals.cuda.FloatTensor"."""
     package = "internals" if device_type == "cpu" else f"internals.{device_type}"
     return f"{package}.{SCALAR_TYPE_NAME[kind]}Tensor"
 
 
 def type_named(name: str) -> tuple[dt.dtype, str]:
-    """The dtype and the kind of device of a legacy type name; "torch.FloatTensor" is understood
-    too.
+    """The dtype and the kind of device, "cpu" or "cuda", of a type name such as
+    "internals.FloatTensor" or "torch.cuda.FloatTensor". "torch.Tensor" has the default dtype.
 
     Raises ValueError for anything else.
     """

@@ -1,4 +1,4 @@
-"""DLPack: handing memory from one library to another without either knowing the other
+"""DLPack: passing memory from one library to another, neither of which knows the other
 (`aten/src/ATen/DLConvertor.cpp`).
 
 The sender fills a small C struct (where the elements are, their shape, strides and type, and a
@@ -9,13 +9,12 @@ capsule to "used_...", and a capsule that dies unused calls the deleter itself.
     a = np.from_dlpack(tensor)        # numpy asks tensor.__dlpack__() for the capsule
     t = internals.from_dlpack(a)      # and the other way round
 
-The sender's side of the story lives in `_exported`: struct, shape, strides and storage stay there
-until the deleter is called. The receiver's side is a `DataPtr` whose context is the struct and
-whose deleter is the sender's.
+As a sender, we keep struct, shape, strides and storage in `_exported` until the deleter is called.
+As a receiver, we make a `DataPtr` whose context is the struct and whose deleter calls the sender's.
 
-How the real one differs: the same structs in C (`aten/src/ATen/dlpack.h`). It keeps the tensor,
-whose storage may be resized or exchanged while others use the memory; here, as after `numpy()`, it
-stays.
+How the real one differs: the structs are written in C (`aten/src/ATen/dlpack.h`). It keeps the
+tensor, whose storage may be resized or exchanged while others use the memory; here the storage is
+kept, and can no longer be resized, as after `numpy()`.
 """
 
 from __future__ import annotations
@@ -52,28 +51,32 @@ if TYPE_CHECKING:
     from internals.core.device import DeviceLike
 
 INT, UINT, FLOAT, _OPAQUE, _BFLOAT, COMPLEX, BOOL = range(7)  # DLDataTypeCode
-IS_COPIED = 2
+IS_COPIED = 2  # a bit of `flags`: the memory is a copy, made for the receiver
 VERSION = (1, 0)
 _Deleter = ctypes.CFUNCTYPE(None, c_void_p)
 
 
 class DLDeviceType(IntEnum):
-    """Where memory may live, as DLPack numbers it; the two this package can meet."""
+    """DLPack's numbers for the two kinds of memory that this package can take."""
 
     kDLCPU = 1
     kDLCUDA = 2
 
 
 class DLDevice(ctypes.Structure):
+    """A `DLDeviceType` and the index of the device."""
+
     _fields_ = [("device_type", c_int32), ("device_id", c_int32)]
 
 
 class DLDataType(ctypes.Structure):
+    """The type of an element: a `DLDataTypeCode`, its bits, and how many form a vector (1)."""
+
     _fields_ = [("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16)]
 
 
 class DLTensor(ctypes.Structure):
-    """What the memory is. Strides count elements; NULL means row-major."""
+    """The description of the memory. Strides count elements; NULL means row-major."""
 
     _fields_ = [
         ("data", c_void_p), ("device", DLDevice), ("ndim", c_int32), ("dtype", DLDataType),
@@ -82,13 +85,15 @@ class DLTensor(ctypes.Structure):
 
 
 class DLManagedTensor(ctypes.Structure):
-    """A `DLTensor` and how to give it back: the struct in a capsule named "dltensor"."""
+    """A `DLTensor` and its deleter: the struct in a capsule named "dltensor"."""
 
     _fields_ = [("dl_tensor", DLTensor), ("manager_ctx", c_void_p), ("deleter", _Deleter)]
 
 
 class DLManagedTensorVersioned(ctypes.Structure):
-    """The same since DLPack 1.0: the struct in a capsule named "dltensor_versioned"."""
+    """The struct that DLPack 1.0 introduced, with a version, in a capsule named
+    "dltensor_versioned".
+    """
 
     _fields_ = [
         ("major", c_uint32), ("minor", c_uint32), ("manager_ctx", c_void_p), ("deleter", _Deleter),
@@ -97,14 +102,15 @@ class DLManagedTensorVersioned(ctypes.Structure):
 
 
 STRUCTS = {b"dltensor": DLManagedTensor, b"dltensor_versioned": DLManagedTensorVersioned}
+# address of a struct that we sent → the struct and all objects that it points to
 _exported: dict[int, tuple[Any, ...]] = {}
 
 
 def to_dlpack(t: Tensor, versioned: bool = False, copied: bool = False) -> Any:
-    """A capsule through which another library can take the tensor's memory. Raises BufferError when
-    it must not.
+    """A capsule through which another library can take the tensor's memory. Raises BufferError for
+    a tensor that requires a gradient, or is on another kind of device than CPU and CUDA.
 
-    From now on the storage may not be resized: the other library would not notice.
+    From now on the storage may not be resized: the other library would use freed memory.
     """
     if t.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
@@ -114,6 +120,7 @@ def to_dlpack(t: Tensor, versioned: bool = False, copied: bool = False) -> Any:
     managed: Any = STRUCTS[name]()
     storage, g, offset = lent(t)
     n, first = len(g.sizes), storage.data_ptr()
+    # a dimension of size 1 may have any stride: 1 is the one that all libraries accept
     strides = [s if size > 1 else 1 for size, s in zip(g.sizes, g.strides)]
     shape_array, strides_array = (c_int64 * n)(*g.sizes), (c_int64 * n)(*strides)
     d = managed.dl_tensor
@@ -134,8 +141,8 @@ def from_dlpack(
     """A tensor on the memory of `ext_tensor`: an object with `__dlpack__` (numpy arrays, torch
     tensors, ...) or a capsule.
 
-    Raises RuntimeError for a capsule that was used before or is none, BufferError for memory or
-    types we cannot hold.
+    `device` and `copy` are passed on to `__dlpack__`. Raises RuntimeError for a capsule that was
+    used before and for other objects, BufferError for memory or types that tensors cannot have.
     """
     if hasattr(ext_tensor, "__dlpack__"):
         options: dict[str, Any] = {} if copy is None else {"copy": copy}
@@ -156,7 +163,7 @@ def from_dlpack(
 
 
 def take(capsule: Any) -> Any:
-    """Become the owner of a capsule's content."""
+    """A tensor that owns the content of a capsule, which cannot be used again."""
     name = next((n for n in STRUCTS if _capsule_is_valid(capsule, n)), None)
     if name is None:
         raise RuntimeError(
@@ -187,25 +194,27 @@ def take(capsule: Any) -> Any:
         )
     g = geometry(sizes, strides, kind, where)
     nbytes = bytes_spanned(g)
+    # All checks are done: an error above leaves the capsule with its owner. From here on we are the
+    # owner, and the storage calls the deleter.
     _capsule_set_name(capsule, _NAMES[b"used_" + name])
     data = DataPtr((d.data or 0) + d.byte_offset, managed, call_deleter, where)
     return newly_made(make(Storage(data, nbytes), g))
 
 
 def call_deleter(managed: DLManagedTensor | DLManagedTensorVersioned) -> None:
-    """Tell the sender that we are done with the memory."""
+    """Calls the sender's deleter, if it has one: we no longer use the memory."""
     if managed.deleter:
         managed.deleter(ctypes.addressof(managed))
 
 
 def pack_dtype(kind: dtype) -> DLDataType:
-    """Our dtype as DLPack spells it."""
+    """DLPack's description of one of our dtypes."""
     code = (BOOL, INT if kind.is_signed else UINT, FLOAT, COMPLEX)[kind.category]
     return DLDataType(code, kind.itemsize * 8, 1)
 
 
 def unpack_dtype(d: DLDataType) -> dtype:
-    """DLPack's dtype as ours. Raises BufferError when there is none."""
+    """Our dtype for DLPack's description. Raises BufferError if there is none."""
     for kind in dt.ALL:
         p = pack_dtype(kind)
         if (p.code, p.bits, p.lanes) == (d.code, d.bits, d.lanes):
@@ -214,11 +223,12 @@ def unpack_dtype(d: DLDataType) -> dtype:
 
 
 def dlpack_device(t: Tensor) -> tuple[DLDeviceType, int]:
-    """What `Tensor.__dlpack_device__` answers."""
+    """The result of `Tensor.__dlpack_device__()`: the kind of device and its index."""
     return DLDeviceType(_device_type(t.device)), t.device.index or 0
 
 
 def _device_type(where: Any) -> int:
+    """DLPack's number for a device: one of ours, its name, or a DLPack pair of number and index."""
     if isinstance(where, tuple):
         return int(where[0])
     kind = resolve(where).type
@@ -228,11 +238,12 @@ def _device_type(where: Any) -> int:
 
 
 def hand_over_to_stream(t: Tensor, stream: int | None) -> None:
-    """Let `stream`, on which the receiver will use the memory, wait for all that is queued on the
-    current stream.
+    """Makes `stream`, on which the receiver will use the memory, wait for all work that is queued
+    on the current stream.
 
-    1 and None are the default stream, -1 asks for no waiting. Raises BufferError for the per-thread
-    stream (2) and for a tensor on another device than the current one.
+    1 and None are the default stream, -1 means not to wait. Raises BufferError for the per-thread
+    stream (2), and for a tensor that is not on the current device; AssertionError for 0, which CUDA
+    leaves ambiguous.
     """
     from internals import cuda
 
@@ -249,14 +260,15 @@ def hand_over_to_stream(t: Tensor, stream: int | None) -> None:
     if stream == 0:
         raise AssertionError(f"unsupported stream on CUDA: {stream}.")
     current = cuda.current_stream()
+    # an event on our stream, which theirs waits for: the CPU does not wait
     theirs = cuda.default_stream() if stream in (None, 1) else cuda.ExternalStream(stream)
     if theirs != current:
         theirs.wait_stream(current)
 
 
 def _stream_for(sender: object) -> dict[str, int]:
-    """What to tell a sender of GPU memory: on which stream we are going to use it (1 stands for the
-    default one).
+    """The argument `stream` for `__dlpack__` of a sender of GPU memory: the stream on which we are
+    going to use it, 1 for the default one. No argument for CPU memory.
     """
     if (
         not hasattr(sender, "__dlpack_device__")
@@ -269,7 +281,7 @@ def _stream_for(sender: object) -> dict[str, int]:
 
 
 def _device_of(d: DLDevice) -> device:
-    """Our device for DLPack's. Raises BufferError for memory we cannot take."""
+    """Our device for DLPack's. Raises BufferError for memory that we cannot use."""
     if d.device_type == DLDeviceType.kDLCPU:
         return CPU
     if d.device_type != DLDeviceType.kDLCUDA:
@@ -287,14 +299,14 @@ def _device_of(d: DLDevice) -> device:
 
 @_Deleter
 def _forget(address: int) -> None:
-    """Our deleter: whoever took the memory does not need it any more."""
+    """Our deleter: drops our references, as the receiver no longer uses the memory."""
     _exported.pop(address, None)
 
 
 @ctypes.PYFUNCTYPE(None, c_void_p)
 def _capsule_destructor(capsule: int) -> None:
-    """Called when a capsule dies. It gets a bare pointer: a new reference to a dying object would
-    revive it.
+    """Called when a capsule is freed: one that was never used still owns its content, which is
+    dropped. `capsule` is a bare pointer, since a new reference would revive the object.
     """
     for name in STRUCTS:
         if _dying_is_valid(capsule, name):
@@ -302,6 +314,7 @@ def _capsule_destructor(capsule: int) -> None:
 
 
 def _prototype(name: str, result: Any, *arguments: Any) -> Any:
+    """A function of Python's C API with these types of result and arguments."""
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
 
@@ -312,8 +325,8 @@ _capsule_set_name = _prototype("PyCapsule_SetName", c_int, py_object, c_void_p)
 _dying_is_valid = _prototype("PyCapsule_IsValid", c_int, c_void_p, c_char_p)
 _dying_pointer = _prototype("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
 
-# Capsules keep pointers to their names and others keep our deleter: all must outlive this module,
-# hence the extra references.
+# Capsules keep pointers to their names, and other libraries pointers to our deleter. They may use
+# them when Python shuts down and this module is gone; the extra references keep the objects alive.
 _BUFFERS = [ctypes.create_string_buffer(prefix + n) for n in STRUCTS for prefix in (b"", b"used_")]
 _NAMES = {b.value: ctypes.addressof(b) for b in _BUFFERS}
 for _immortal in (_forget, _capsule_destructor, _exported, STRUCTS, *_BUFFERS):

@@ -1,9 +1,10 @@
-"""Constructors from before `tensor()`: `Tensor(5, 5)`, `FloatTensor([1, 2])`
+"""The constructors that are older than `tensor()`: `Tensor(5, 5)`, `FloatTensor([1, 2])`
 (`torch/csrc/tensor/python_tensor.cpp`).
 
-They read sizes as sizes and sequences as data, which is why `Tensor(3)` and `Tensor([3])` differ.
-`FloatTensor` and its like are no classes of tensors: there is one, `Tensor`. They are objects that
-construct and that `isinstance` may ask. Those of `internals.cuda` do the same on the current GPU.
+They take numbers as sizes and sequences as data: `Tensor(3)` has three uninitialised elements,
+`Tensor([3])` the one element 3. All tensors are instances of the one class `Tensor`; `FloatTensor`
+and its like only construct tensors, and work with `isinstance`. Those of `internals.cuda` do the
+same on the current GPU.
 
 How the real one differs: there are such types for sparse tensors too.
 """
@@ -37,8 +38,8 @@ _SIGNATURES = (
 
 
 class tensortype(type):
-    """The type of `FloatTensor`, `LongTensor`, ...: calling one constructs, `isinstance` compares
-    dtype and kind of device.
+    """The type of `FloatTensor`, `LongTensor`, ...: a call of one constructs a tensor, `isinstance`
+    compares the dtype and the kind of device.
     """
 
     dtype: dtype
@@ -63,11 +64,11 @@ class tensortype(type):
 def construct(
     kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any], home: device = CPU
 ) -> Any:
-    """`kind` None is `Tensor` itself: the default dtype, and tensors of any dtype are taken as they
-    are. All is made at `home`.
+    """The tensor that a constructor of dtype `kind` makes of its arguments, on the kind of device
+    of `home`. `kind` None is `Tensor` itself: it makes the default dtype, and takes any tensor.
 
-    No argument gives an empty tensor, sizes give uninitialised memory, a sequence or array its
-    values, a tensor or storage a view of it. Raises TypeError for anything else.
+    Without arguments the tensor is empty; sizes give uninitialised memory, a sequence or an array
+    its values, a tensor or a storage a view of it. Raises TypeError for anything else.
     """
     from internals.construction.tensor_new import copy_of, on_storage
 
@@ -80,6 +81,7 @@ def construct(
             f"legacy constructor expects device type: {home.type} but device type: {where.type} "
             "was passed"
         )
+    # one argument, positional or by name; several are sizes
     args = args + tuple(kwargs[k] for k in ("size", "data") if k in kwargs)
     first = args[0] if args else Size((0,))
     if _is_int(first) and all(_is_int(a) for a in args):
@@ -116,6 +118,7 @@ def _is_int(value: object) -> bool:
 
 
 def _no_match(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
+    """PyTorch's error for arguments that fit no signature."""
     got = ", ".join(
         [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
     )
@@ -126,6 +129,7 @@ def _no_match(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
 
 
 def _tensor_types(module: str, device_type: str) -> dict[str, tensortype]:
+    """`FloatTensor` and the others by name, one for each dtype that is not complex."""
     kinds = [k for k in dt.ALL if not k.is_complex]
     names = {f"{SCALAR_TYPE_NAME[k]}Tensor": k for k in kinds}
     return {

@@ -1,12 +1,12 @@
-"""`tensor(...)` and its relatives: tensors from Python numbers, nested lists, arrays
+"""`tensor`, `as_tensor` and `asarray`: tensors from numbers, nested lists and arrays
 (`torch/csrc/utils/tensor_new.cpp`).
 
-`tensor` always copies. It finds the shape by looking at first elements all the way down, the dtype
-by promoting over all elements, and then checks that every sequence has the length its shape says.
+`tensor` always copies. The shape of nested sequences comes from their first elements, all the way
+down; all others have to have the same lengths. The dtype is promoted over all elements.
 `as_tensor` and `asarray` copy only if they must.
 
-How the real one differs: it walks the sequences once for the shape, once for the dtype and once to
-store; here they are flattened once and numpy stores.
+How the real one differs: it goes through the sequences once for the shape, once for the dtype and
+once to store the elements. Here they are flattened into a list, which numpy stores.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ def tensor(
     """A new tensor with a copy of `data`: a number, nested sequences of numbers, a numpy array or
     scalar, a tensor.
 
-    Of a storage it is no copy: the tensor lies on its memory, and reads it as `dtype`, as in
-    PyTorch. The dtype is that of the data: bool, int64, the default dtype or its complex twin for
-    Python numbers, numpy's own for arrays and scalars, promoted over all elements. Raises
-    ValueError for ragged sequences, TypeError for what is no number, RuntimeError for a number that
-    does not fit the dtype.
+    For a storage nothing is copied: the tensor lies on its memory, and reads it as `dtype`, as in
+    PyTorch. Without `dtype` it is that of the data, promoted over all elements: for Python's
+    numbers bool, int64, the default dtype or its complex counterpart, for arrays and scalars
+    numpy's own. Raises ValueError for ragged sequences, TypeError for elements that are not
+    numbers, RuntimeError for a number that does not fit the dtype.
     """
     warn_if_tracing("torch.tensor", CONSTRUCTOR)
     if isinstance(data, TensorImpl):
@@ -72,8 +72,8 @@ def tensor(
 
 
 def as_tensor(data: object, dtype: dtype | None = None, device: DeviceLike | None = None) -> Any:
-    """`data` as a tensor, sharing its memory when it is a tensor or an array of the right dtype and
-    device.
+    """`data` as a tensor, which shares its memory if it is a tensor or an array of this dtype, on
+    this device.
     """
     warn_if_tracing("torch.as_tensor", CONSTRUCTOR)
     kind, where = as_dtype(dtype, "as_tensor"), as_device(device, "as_tensor")
@@ -102,8 +102,8 @@ def asarray(
     """`obj` as a tensor, sharing memory where possible; `copy=True` never shares, `copy=False`
     raises ValueError if it must copy.
 
-    Takes tensors, numpy arrays and scalars, objects with `__dlpack__` or a buffer, numbers and
-    sequences: looked for in this order.
+    It takes tensors, numpy arrays and scalars, objects with `__dlpack__` or a buffer, numbers and
+    sequences; if `obj` is several of these, the first counts.
     """
     kind, where = as_dtype(dtype, "asarray"), as_device(device, "asarray")
     shared = _shared(obj, kind)
@@ -120,6 +120,7 @@ def asarray(
         )
     if copy is False and where is not shared.device:
         raise ValueError(f"can't alias tensor from device '{shared.device}' to '{where}'.")
+    # `shared` itself, unless something has to change
     t = shared.to(device=where, dtype=wanted, copy=bool(copy))
     if requires_grad is None:
         if shared.requires_grad:
@@ -137,8 +138,8 @@ def asarray(
 
 
 def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
-    """A new tensor with the values of `data`, or on its memory if it is a storage; its dtype is
-    inferred when `kind` is None.
+    """A new tensor with the values of `data`, or on its memory if it is a storage. With None for
+    `kind` and `where`, dtype and device are those of the data.
     """
     if isinstance(data, TensorImpl):
         return data.detach().to(device=where or data.device, dtype=kind or data.dtype, copy=True)  # type: ignore[attr-defined]
@@ -168,7 +169,7 @@ def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
             stacklevel=4,
         )
     flat: list[Any] = []
-    if 0 in sizes:  # nothing to store: nothing else is looked at but the dtype
+    if 0 in sizes:  # nothing to store, and PyTorch does not check other lengths then
         kind = kind or infer_dtype(data)
     else:
         _flatten(data, sizes, 0, flat)
@@ -178,14 +179,14 @@ def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
         with np.errstate(over="ignore"):
             array(t).reshape(-1)[...] = _values(flat, kind)
     if tracer.state is not None:
-        # recorded, so that the trace knows the tensor: it may be the result
+        # an operator, so that the trace has an entry for the tensor: it may be the result
         return t.to(where or CPU, kind)
     return t if where is None or where is CPU else t.to(where)
 
 
 def on_storage(data: Any, kind: dtype, got: str = "{}") -> Any:
-    """A vector of dtype `kind` on the memory of a storage. Raises RuntimeError for a typed one of
-    another dtype.
+    """A 1-d tensor of dtype `kind` on the memory of a storage. Raises RuntimeError for a typed
+    storage of another dtype; `got` is how the message calls it.
     """
     if isinstance(data, TypedStorage) and data.dtype is not kind:
         names = dt.SCALAR_TYPE_NAME
@@ -200,8 +201,8 @@ def on_storage(data: Any, kind: dtype, got: str = "{}") -> Any:
 
 
 def shape_of(data: Any) -> list[int]:
-    """The shape nested sequences seem to have: the lengths of the first elements, all the way
-    down.
+    """The shape of nested sequences by their first elements. Raises ValueError for too many
+    dimensions; ragged sequences are found later, by `_flatten`.
     """
     sizes: list[int] = []
     if isinstance(data, (str, bytes)):
@@ -217,8 +218,8 @@ def shape_of(data: Any) -> list[int]:
 
 
 def is_sequence(data: object) -> bool:
-    """What counts as a dimension: lists, tuples, arrays, whatever has a length and items; but no
-    mapping and no tensor.
+    """Whether `data` counts as a dimension: a list, a tuple, an array, or another object with a
+    length and items; but not a dict, a tensor or a number.
     """
     if isinstance(data, (list, tuple)):
         return True
@@ -230,18 +231,19 @@ def is_sequence(data: object) -> bool:
 
 
 def infer_dtype(flat: Sequence[Any]) -> dtype:
-    """The dtype of a list of numbers: that of each kind of number in it, promoted. The default
-    dtype when it is empty.
+    """The dtype of a list of numbers: the dtypes of its elements, promoted. The default dtype for
+    an empty list.
     """
     found: dtype | None = None
-    for kind in dict.fromkeys(_kind(x) for x in flat):
+    # each dtype once, in the order of first appearance
+    for kind in dict.fromkeys(_element_dtype(x) for x in flat):
         found = kind if found is None else promote_types(found, kind)
     return found or dt.get_default_dtype()
 
 
 def as_dtype(value: Any, name: str) -> dtype | None:
-    """A `dtype=` argument: ours, or one of Python's four numeric types. Raises TypeError for
-    anything else.
+    """The dtype that a `dtype=` argument names: a dtype, one of Python's four numeric types, or
+    None. Raises TypeError for anything else; `name` is the function that was called.
     """
     if value is None or isinstance(value, dtype):
         return value
@@ -253,7 +255,9 @@ def as_dtype(value: Any, name: str) -> dtype | None:
 
 
 def as_device(value: Any, name: str) -> device | None:
-    """A `device=` argument. Raises TypeError for what names no device."""
+    """The device that a `device=` argument names: a device, its name or index, or None. Raises
+    TypeError for anything else.
+    """
     if value is None or isinstance(value, (device, str, int)):
         return None if value is None else resolve(value)
     raise TypeError(
@@ -262,6 +266,7 @@ def as_device(value: Any, name: str) -> device | None:
 
 
 def warn_copy_construct(function: str) -> None:
+    """Warns that `function` was called with a tensor."""
     warnings.warn(
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
         "or sourceTensor.detach().clone().requires_grad_(True), rather than "
@@ -272,6 +277,9 @@ def warn_copy_construct(function: str) -> None:
 
 
 def _shared(obj: object, kind: dtype | None) -> Any:
+    """A tensor on the memory of `obj`; None if there is no memory to share. `kind` is the dtype for
+    a plain buffer, which has none.
+    """
     if isinstance(obj, TensorImpl):
         return obj
     if isinstance(obj, np.ndarray):
@@ -288,13 +296,16 @@ def _shared(obj: object, kind: dtype | None) -> Any:
 
 
 def _on_gpu(data: Any) -> Any:
-    """A tensor on the memory of an array that numba, CuPy or others have on a GPU."""
+    """A tensor on the memory of a GPU array of numba, CuPy or another library."""
     from internals.cuda.array_interface import from_cuda_array_interface
 
     return from_cuda_array_interface(data)
 
 
 def _flatten(data: Any, sizes: list[int], depth: int, flat: list[Any]) -> None:
+    """Appends the elements of `data`, which is `depth` levels deep, to `flat` in row-major order.
+    Raises ValueError for a sequence whose length is not `sizes[depth]`.
+    """
     if depth == len(sizes):
         flat.append(data)
         return
@@ -305,7 +316,7 @@ def _flatten(data: Any, sizes: list[int], depth: int, flat: list[Any]) -> None:
             f"expected sequence of length {sizes[depth]} at dim {depth} (got {len(data)})"
         )
     if isinstance(data, np.ndarray):
-        dtype_of(data)
+        dtype_of(data)  # raises for a dtype that PyTorch does not have
     if depth == len(sizes) - 1:
         flat.extend(data)
         return
@@ -313,9 +324,11 @@ def _flatten(data: Any, sizes: list[int], depth: int, flat: list[Any]) -> None:
         _flatten(item, sizes, depth + 1, flat)
 
 
-def _kind(x: Any) -> dtype:
-    kind = _KIND.get(type(x))
+def _element_dtype(x: Any) -> dtype:
+    """The dtype of one element."""
+    kind = _PYTHON_DTYPES.get(type(x))
     if kind is not None:
+        # in `_PYTHON_DTYPES`, float32 stands for the default dtype, which may change
         return kind if kind is not dt.float32 else dt.get_default_dtype()
     if isinstance(x, TensorImpl):
         return x.dtype
@@ -325,17 +338,17 @@ def _kind(x: Any) -> dtype:
         raise TypeError(f"new(): invalid data type '{_full_name(x)}'")
     if isinstance(x, _ATOMS) and not isinstance(x, np.generic):
         return dt.of_number(x)
-    if is_sequence(x):  # a list where its neighbours are numbers
+    if is_sequence(x):  # `data` of an empty shape, or a ragged list, which is refused later
         return infer_dtype(x) if len(x) else dt.get_default_dtype()
     raise RuntimeError(f"Could not infer dtype of {_full_name(x)}")
 
 
-_KIND: dict[type, dtype] = {bool: dt.bool_, int: dt.int64, float: dt.float32}
+_PYTHON_DTYPES: dict[type, dtype] = {bool: dt.bool_, int: dt.int64, float: dt.float32}
 
 
 def _values(flat: list[Any], kind: dtype) -> Any:
-    """The elements as a numpy array that can be assigned to a tensor of dtype `kind` without
-    further checks.
+    """The elements as a numpy array that numpy can convert to the dtype `kind`. Raises for numbers
+    that do not fit it.
     """
     plain = [_number(x) for x in flat] if not all(type(x) in _ATOMS for x in flat) else flat
     if kind.category == dt.BOOL:
@@ -350,12 +363,16 @@ def _values(flat: list[Any], kind: dtype) -> Any:
             )
     if kind.category == dt.FLOATING:
         values = np.array(plain, np.float64)
+        # half: PyTorch rounds a Python number to single precision first
         with np.errstate(all="ignore"):
             return values.astype(np.float32) if kind is dt.float16 else values
     return _integers(plain, kind)
 
 
 def _integers(plain: list[Any], kind: dtype) -> Any:
+    """The numbers as integers of the dtype `kind`; floats are truncated. Raises for numbers out of
+    range. An unsigned dtype takes negative numbers too, modulo 256, as in C++.
+    """
     for x in plain:
         if isinstance(x, float) and (x != x or abs(x) == float("inf")):
             raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
@@ -370,7 +387,7 @@ def _integers(plain: list[Any], kind: dtype) -> Any:
 
 
 def _number(x: object) -> Any:
-    """One element as a Python number."""
+    """One element as a Python number. Raises for an element that is none."""
     if isinstance(x, _ATOMS) and not isinstance(x, np.generic):
         return x
     if isinstance(x, TensorImpl):
@@ -393,5 +410,6 @@ def _number(x: object) -> Any:
 
 
 def _full_name(x: object) -> str:
+    """The name of the type of `x` as C has it: numpy's with their module."""
     kind = type(x)
     return kind.__name__ if kind.__module__ != "numpy" else f"numpy.{kind.__name__}"

@@ -1,14 +1,15 @@
-"""Memory shared with numpy and with anything that has a buffer
+"""`from_numpy`, `numpy()` and `frombuffer`: memory shared with numpy and with other buffers
 (`torch/csrc/utils/tensor_numpy.cpp`, `tensor_new.cpp`).
 
-Nothing here copies. `from_numpy` makes a storage whose `DataPtr` points into the array, has the
-array for its context, and gives back by dropping that one reference: the array lives as long as any
-tensor on the storage. `to_numpy` is the way back: numpy keeps an array's owner in `.base`, and
-there sits the storage. The tensor may go, or be given other memory.
+Nothing here copies. `from_numpy` makes a storage whose `DataPtr` points into the array and has the
+array as its context; its deleter drops this reference. So the array lives as long as any tensor on
+the storage. `to_numpy` is the other direction: numpy keeps the owner of an array's memory in
+`.base`, and there the storage is kept. The tensor may be freed, or be given other memory.
 
-How the real one differs: it sets `.base`, to the tensor, through numpy's C API; after `t.set_()`
-the array looks at memory that was given back. Such arrays, there as here, write to the tensor
-without its version counter noticing.
+Writes through such an array do not raise the tensor's version: autograd does not see them.
+
+How the real one differs: `.base` is the tensor, set through numpy's C API; after `t.set_()` the
+array points to freed memory.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ _warned: set[str] = set()
 
 
 def from_numpy(array: Array, /) -> Any:
-    """A tensor on the array's own memory: writing to one writes to the other. The array is kept
-    alive.
+    """A tensor on the array's own memory, with its shape and strides: writing to one writes to the
+    other. The array is kept alive.
 
-    Shape and strides are the array's. Raises TypeError for anything but an ndarray and for dtypes
-    PyTorch does not have; ValueError for negative strides, strides that are no multiple of the
-    element size, or foreign byte order. Warns, once, about a read-only array.
+    Raises TypeError for anything but an ndarray and for dtypes that PyTorch does not have;
+    ValueError for negative strides, strides that are not a multiple of the element size, and
+    foreign byte order. Warns, once, about a read-only array.
     """
     warn_if_tracing("torch.from_numpy", CONSTRUCTOR)
     if not issubclass(type(array), np.ndarray):
@@ -64,7 +65,7 @@ def from_numpy(array: Array, /) -> Any:
 
 
 def borrow_array(array: Array) -> Any:
-    """`from_numpy` without the warning: for a tensor that nobody will write to."""
+    """`from_numpy` without the warning about read-only arrays: for tensors that are only read."""
     owner, array = array, plain(array)
     kind = dtype_of(array)
     n = kind.itemsize
@@ -79,16 +80,14 @@ def borrow_array(array: Array) -> Any:
             "strides are not currently supported. (You can probably work around this by making a "
             "copy of your array  with array.copy().) "
         )
-    strides = [s // n for s in array.strides]
+    strides = [s // n for s in array.strides]  # from bytes to elements
     data = DataPtr(array.__array_interface__["data"][0], owner, drop_reference)
     g = geometry(array.shape, strides, kind)
     return newly_made(make(Storage(data, bytes_spanned(g)), g))
 
 
 def plain(array: Array) -> Any:
-    """The array without its subclass, which may say what it likes of its shape, dtype and
-    memory.
-    """
+    """The array as a plain ndarray: a subclass may override its shape, dtype and memory."""
     return array if type(array) is np.ndarray else np.ndarray.view(array, np.ndarray)
 
 
@@ -111,11 +110,11 @@ def dtype_of(array: Array) -> dtype:
 
 
 def to_numpy(t: Tensor, force: bool = False) -> Any:
-    """The array on the tensor's own memory. From now on the storage may not be resized: numpy would
-    not notice.
+    """The array on the tensor's own memory. From now on the storage may not be resized: the array
+    would point to freed memory.
 
-    Raises RuntimeError for a tensor that requires a gradient, TypeError for one without CPU memory.
-    `force=True` detaches and copies first where that is necessary.
+    Raises RuntimeError for a tensor that requires a gradient, unless `force`; TypeError for one
+    that is not on the CPU.
     """
     if t.device is not CPU:
         raise TypeError(
@@ -130,10 +129,10 @@ def to_numpy(t: Tensor, force: bool = False) -> Any:
 
 
 def lent(t: Tensor) -> tuple[Storage, Geometry, int]:
-    """Storage, geometry and offset of a tensor whose memory others are going to use: it may not
-    move any more.
+    """The storage, geometry and offset of a tensor whose memory another library is going to use.
+    The storage can no longer be resized.
 
-    Raises RuntimeError where they do not fit together, because the storage was made smaller.
+    Raises RuntimeError if the tensor does not fit into its storage, which was made smaller.
     """
     storage, g, offset = t._storage, t._geometry, t._offset
     storage._resizable = False
@@ -142,8 +141,8 @@ def lent(t: Tensor) -> tuple[Storage, Geometry, int]:
 
 
 class ArrayInterface:
-    """The `.base` of every array that `numpy()` returns: it holds the storage, and tells numpy
-    where the elements are.
+    """The `.base` of the arrays that `numpy()` returns: it refers to the storage, and describes the
+    elements to numpy. Strides are in bytes, as numpy has them.
     """
 
     __slots__ = ("_storage", "_geometry", "_offset")
@@ -168,8 +167,8 @@ class ArrayInterface:
 
 
 def bytes_in(storage: Storage) -> memoryview:
-    """The bytes of a storage on the CPU, which may go or be resized: they stay while they are
-    looked at.
+    """The bytes of a storage on the CPU. They stay valid even if the storage is freed or resized:
+    `lend` gives a second owner of the memory.
     """
     keeper = storage.lend()
     whole = contiguous_geometry((keeper.nbytes(),), dt.uint8)
@@ -181,12 +180,12 @@ def bytes_in(storage: Storage) -> memoryview:
 def frombuffer(
     buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Any:
-    """A 1-d tensor on the memory of anything with a buffer (`bytearray`, `array.array`, `mmap`),
+    """A 1-d tensor on the memory of an object with a buffer (`bytearray`, `array.array`, `mmap`),
     which it keeps alive.
 
-    `count` elements (negative: all there are) from the byte `offset` on, which need not be a
-    multiple of the element size. Raises ValueError when they are not there, TypeError for arguments
-    of other types, RuntimeError for a buffer with gaps.
+    It has `count` elements (negative: as many as there are) from the byte `offset` on, which need
+    not be a multiple of the element size. Raises ValueError if the buffer is too short, TypeError
+    for arguments of other types, RuntimeError for a buffer with gaps.
     """
     if not isinstance(dtype, dt.dtype):
         raise TypeError(
@@ -230,6 +229,7 @@ def frombuffer(
             "you can write to the underlying (supposedly non-writable) buffer using the tensor."
         )
         _warn_read_only("buffer", danger, "buffer")
+    # numpy knows the address of a buffer, which Python does not show; the view keeps it in place
     address = np.frombuffer(view, np.uint8).__array_interface__["data"][0] + offset
     storage = Storage(DataPtr(address, view, drop_reference), count * n)
     t = newly_made(make(storage, contiguous_geometry((count,), dtype)))
@@ -237,12 +237,13 @@ def frombuffer(
 
 
 def type_name(x: object) -> str:
-    """A type's name as C tells it: numpy's with their module, the builtins' without."""
+    """The name of the type of `x` as C has it: numpy's with their module, others without."""
     kind = type(x)
     return kind.__name__ if kind.__module__ != "numpy" else f"numpy.{kind.__name__}"
 
 
 def _warn_read_only(what: str, danger: str, thing: str) -> None:
+    """Warns, once in this process for each `what`, about memory that should not be written to."""
     if what not in _warned:
         _warned.add(what)
         warnings.warn(

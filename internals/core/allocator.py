@@ -1,10 +1,10 @@
-"""Who owns a piece of memory and how it is given back (`c10/core/Allocator.h`,
-`c10/util/UniqueVoidPtr.h`).
+"""`Allocator` and `DataPtr`: who owns a piece of memory, and how it is freed
+(`c10/core/Allocator.h`, `c10/util/UniqueVoidPtr.h`).
 
-An `Allocator` hands out `DataPtr`s. A `DataPtr` is a pointer *and* the recipe for giving it back: a
-`deleter` to be called exactly once on a `context`. Usually the context is the memory itself; for
-`from_numpy` it is the numpy array, and the deleter just drops the reference to it. That one
-indirection is how a storage can sit on memory that another object owns.
+An `Allocator` returns `DataPtr`s. A `DataPtr` is a pointer *and* the way to free it: a `deleter`,
+to be called exactly once with a `context`. Usually the context is the memory itself; for
+`from_numpy` it is the numpy array, and the deleter only drops the reference to it. So a storage can
+lie on memory that another object owns.
 
 How the real one differs: a C++ `DataPtr` is move-only, so the compiler guarantees the single owner;
 here `clear()` makes the second call harmless, and an allocator raises when a block comes back
@@ -18,16 +18,17 @@ from typing import Any
 
 from .device import CPU, device
 
-# int64_t: numbers of elements, strides and bytes, in PyTorch and in machine code
+# The largest int64_t. PyTorch and machine code count elements, strides and bytes in this type.
 LARGEST = (1 << 63) - 1
 
 
 class DataPtr:
-    """An address, and how to give it back.
+    """An address, and how to free the memory there.
 
-    Attributes: `pointer`, the address as an int (0 for no memory); `context`, what the deleter is
-    called with; `deleter`; `device`. `recycle` is the free list a dying storage may put it on
-    directly; None means: call the deleter.
+    - `pointer`: the address as an int; 0 for no memory.
+    - `deleter`, `context`: the function that frees the memory, and its argument.
+    - `device`: where the memory is.
+    - `recycle`: the free list to put this on instead of calling the deleter, or None.
     """
 
     __slots__ = ("pointer", "context", "deleter", "device", "recycle", "_memory")
@@ -42,7 +43,8 @@ class DataPtr:
         self.recycle = self._memory = None
 
     def clear(self) -> None:
-        """Call the deleter on the context, once; afterwards this pointer owns nothing."""
+        """Calls the deleter with the context; afterwards this pointer owns nothing."""
+        # first forget, then delete: so a second call does nothing, even one from inside the deleter
         deleter, context = self.deleter, self.context
         self.deleter, self.context, self.pointer = delete_nothing, None, 0
         self._memory = None
@@ -57,8 +59,8 @@ class DataPtr:
 
 
 class Allocator:
-    """Hands out memory on one device. Subclasses implement `allocate`; `name` is what pictures and
-    reprs call it.
+    """The base class of objects that allocate memory on one `device`. Subclasses implement
+    `allocate`; `name` is for pictures and reprs.
     """
 
     name = "Allocator"
@@ -76,7 +78,7 @@ class Allocator:
 
 
 def check_nbytes(nbytes: int) -> None:
-    """Raises RuntimeError for a number of bytes that C's functions would take for another one."""
+    """Raises RuntimeError for a number of bytes that is negative or larger than an int64."""
     if nbytes < 0:
         raise RuntimeError(f"alloc_cpu() seems to have been called with negative number: {nbytes}")
     if nbytes > LARGEST:
@@ -86,8 +88,8 @@ def check_nbytes(nbytes: int) -> None:
 
 
 def int64(value: int) -> int:
-    """`value`. Raises ValueError for a number that is no int64: what is written in C would take it
-    for another one.
+    """`value`. Raises ValueError if it does not fit into an int64: Python's integers have no limit,
+    C would use its lower 64 bits.
     """
     if not ~LARGEST <= value <= LARGEST:
         raise ValueError(f"Overflow when unpacking long long: {value} is no int64")
@@ -95,14 +97,12 @@ def int64(value: int) -> int:
 
 
 def delete_nothing(context: Any) -> None:
-    """The deleter of memory that need not be given back."""
+    """The deleter of memory that need not be freed."""
 
 
 def drop_reference(context: object) -> None:
-    """The deleter of borrowed memory: the owner lives as long as there are references to it, and
-    the last one just went.
-
-    PyTorch's deleter for `from_numpy` takes the GIL and calls `Py_DECREF`; here returning does it.
+    """The deleter of memory that another object owns: the reference to `context` is dropped when
+    this function returns. (PyTorch's deleter for `from_numpy` takes the GIL and calls `Py_DECREF`.)
     """
 
 

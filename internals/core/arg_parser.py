@@ -1,10 +1,11 @@
-"""From Python arguments to an operator's arguments (`torch/csrc/utils/python_arg_parser.cpp`).
+"""The parser from Python arguments to an operator's arguments
+(`torch/csrc/utils/python_arg_parser.cpp`).
 
 A Python function such as `sum` stands for several overloads. The parser tries their signatures in
 order, checks each argument against its declared type, fills in defaults and calls the operator with
-everything in schema order. What it finds depends only on the *types* of the arguments, so the
-finding is kept: the next call with arguments of the same types goes through a small adapter
-function compiled for just that call shape (an inline cache).
+all arguments in the order of its schema. The choice depends only on the *types* of the arguments,
+so it is cached as an adapter, a small compiled function (`signature.py`): the next call with
+arguments of the same types calls it at once.
 
 How the real one differs: PyTorch parses on every call (in C++), also looks for
 `__torch_function__`, and generates the signatures from the schemas ahead of time; its error lists
@@ -37,12 +38,12 @@ NUMBERS_AS_TENSORS = {
 
 
 class PythonArgParser:
-    """Callable as `parser(args, kwargs)`. `overloads` are tuples: operator, `out=` twin, order.
+    """The parser of one Python function; `parser(args, kwargs)` calls the operator.
 
-    `method` says that the first argument is `self`; functions call it `input`. `deprecated` are
-    those with an order of arguments that Python took once; they are tried when nothing else fits.
-    Both are read at the first call.
-    Raises TypeError, with the accepted signatures, when nothing matches.
+    `overloads` are tuples of the arguments of `Signature`: an operator, its `out=` variant or None,
+    an order of arguments or "". `deprecated` are others with an old order of arguments, which are
+    tried when none of the overloads fits. With `method` the first argument is `self`; a function
+    calls it `input`. Raises TypeError, with the accepted signatures, when nothing matches.
     """
 
     __slots__ = ("name", "signatures", "overloads", "method", "deprecated", "cache")
@@ -64,6 +65,7 @@ class PythonArgParser:
         self.cache: dict[Any, Callable[..., Any]] = {}
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # the types of the positional arguments, and the names and types of the others
         key: Any = (_kind(args[0]),) if len(args) == 1 else tuple(map(_kind, args))
         if kwargs:
             key = key, *kwargs, *map(_kind, kwargs.values())
@@ -80,6 +82,9 @@ class PythonArgParser:
             raise
 
     def _match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any]:
+        """The adapter of the first signature that fits. Overloads come first, then deprecated ones,
+        then, for arithmetic, all of them with numbers in place of tensors.
+        """
         from .arg_types import type_name
         from .signature import Signature
 
@@ -104,6 +109,7 @@ class PythonArgParser:
                 bound = signature.bind(args, kwargs, numbers_as_tensors=True)
                 if not isinstance(bound, str):
                     return bound
+        # With one signature, or only one for this number of arguments, its reason is the message.
         if len(reasons) == 1 or len(plausible) == 1:
             raise TypeError(f"{self.name}{(plausible or reasons)[0]}")
         got = ", ".join(
@@ -118,8 +124,9 @@ class PythonArgParser:
 
 
 def _kind(v: Any) -> Any:
-    """The kind of a value, which the choice of overload depends on: the type, for sequences that of
-    their elements, for 0-d tensors what they hold.
+    """The property of a value that the choice of an overload depends on: its type; for sequences
+    also those of their elements; for 0-d tensors, which may stand for a number, also dtype and
+    requires_grad.
     """
     t = v.__class__
     if t in _tensors:
@@ -128,7 +135,8 @@ def _kind(v: Any) -> Any:
         return t
     if isinstance(v, (list, tuple)):
         return (t, *{_kind(x) for x in v})
-    (_tensors if isinstance(v, TensorImpl) else _atoms).add(t)  # next time without asking
+    # a new type: `isinstance` is slow, and the sets answer from now on
+    (_tensors if isinstance(v, TensorImpl) else _atoms).add(t)
     return _kind(v)
 
 

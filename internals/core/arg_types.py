@@ -1,13 +1,13 @@
-"""Which Python values a schema type accepts, and what kernels get for them
+"""The Python values that a schema type accepts, and their conversion for kernels
 (`torch/csrc/utils/python_arg_parser.cpp`).
 
-`accepts(type, value)` decides whether an overload fits; `converter(type, value)` gives the function
-that turns an accepted value into the kernel's currency: plain ints for numpy integers and 0-d
-tensors, a list for `int[2]` given one int, a `device` for its name. None means that nothing has to
-be done.
+`accepts(type, value)` decides whether an overload fits. `converter(type, value)` is the function
+that turns an accepted value into the one kernels expect: an int for a numpy integer or a 0-d
+tensor, a list for an `int[2]` given as one int, a `device` for its name. None means that nothing
+has to be done.
 
-How the real one differs: PyTorch has one `FunctionParameter::check` with a case per C++ type, and
-unpacks the value a second time when the binding reads it.
+How the real one differs: `FunctionParameter::check` has a case for each C++ type; values are
+converted later, when the binding reads them.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def accepts(t: Type, value: object) -> bool:
 
 
 def converter(t: Type, value: object) -> Callable[[Any], Any] | None:
-    """The function that turns an accepted value of this Python type into what kernels expect; None
-    when nothing has to be done.
+    """The function that turns accepted values of the type of `value` into those that kernels
+    expect; None when nothing has to be done.
     """
     if value is None:
         return None
@@ -56,12 +56,14 @@ def converter(t: Type, value: object) -> Callable[[Any], Any] | None:
         if t.base == "Tensor":
             return list if type(value) is not list else None
         if not isinstance(value, SEQUENCES):
+            # stride=2 for an int[2]: the number is repeated
             one, n = converter(t.__class__(t.base), value) or _same, t.list_size or 1
             return lambda v: [one(v)] * n
         if t.base == "int":
             return _to_ints
         if t.base == "bool" and t.list_size:
             return lambda v: _fixed(v, t.list_size)
+        # elements may be of several types: each has its own converter
         return lambda v: [(converter(t.__class__(t.base), x) or _same)(x) for x in v]
     if t.base == "int":
         return _to_int
@@ -90,6 +92,7 @@ def python_type(t: Type) -> str:
 
 
 def is_int(v: Any) -> bool:
+    """Whether `v` may be given for an int: an int, a numpy integer or an integral 0-d tensor."""
     if type(v) is int:
         return True
     if isinstance(v, (bool, np.bool_)):
@@ -106,8 +109,8 @@ def is_number(v: object) -> bool:
 
 
 def _holds_number(v: object) -> bool:
-    """Whether it is a 0-d tensor that may stand for its number: not one that waits for a gradient,
-    which would not come.
+    """Whether `v` is a 0-d tensor that may stand for its number. One that requires a gradient may
+    not: it would not get one.
     """
     return isinstance(v, TensorImpl) and not v.shape and not v.requires_grad
 
@@ -131,7 +134,9 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 
 
 def type_name(v: object) -> str:
-    """The type as CPython's `tp_name` has it: classes written in C come with their module."""
+    """The name of the type of `v` as CPython's `tp_name` has it: types written in C have their
+    module in front.
+    """
     kind = type(v)
     if isinstance(v, TensorImpl) or kind.__flags__ & _HEAP_TYPE or kind.__module__ == "builtins":
         return kind.__name__
@@ -142,7 +147,9 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by a class statem
 
 
 def _fixed(v: Sequence[bool], n: int | None) -> list[bool]:
-    """A mask is an array of `n` in C++, where other lists may be of any length."""
+    """The list of bools for a `bool[n]`. Raises RuntimeError for another length: in C++ it is an
+    array of fixed size, unlike other lists.
+    """
     if len(v) != n:
         raise RuntimeError(
             f"Tried to convert a List with {len(v)} elements to a fixed-size array of size {n}"
@@ -155,13 +162,14 @@ def _same(v: float) -> Any:
 
 
 def _to_int(v: int) -> int:
+    """An int, a numpy integer or a 0-d tensor as an int. Raises ValueError if out of range."""
     if type(v) is not int and not isinstance(v, TracedInt):
         v = as_int(v) if isinstance(v, TensorImpl) else int(v)
     return int64(v)
 
 
 def _to_ints(values: Sequence[int]) -> list[int]:
-    """Raises TypeError for numbers that are no int64s."""
+    """The list of ints. Raises TypeError for numbers that do not fit into an int64."""
     try:
         return [_to_int(v) for v in values]
     except ValueError as error:
@@ -171,7 +179,7 @@ def _to_ints(values: Sequence[int]) -> list[int]:
 
 
 def as_int(t: TensorImpl) -> int:
-    """The integer in a 0-d tensor; under a trace it remembers the tensor."""
+    """The integer in a 0-d tensor; under a trace, a `TracedInt` that refers to the tensor."""
     return int(host_array(t)) if tracer.state is None else tracer.state.as_int(t)
 
 
@@ -186,6 +194,7 @@ def _to_number(v: Scalar | TensorImpl) -> Any:
 
 
 def _to_dtype(v: Any) -> dtype:
+    """The dtype of one of Python's four numeric types."""
     found = {
         float: dtypes.float64,
         int: dtypes.int64,

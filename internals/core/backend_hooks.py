@@ -1,13 +1,14 @@
-"""How the lower floors reach a backend that may not be there
+"""Hooks: the way in which the core reaches a backend that may not be there
 (`aten/src/ATen/detail/CUDAHooksInterface.h`, `c10/core/impl/DeviceGuardImplInterface.h`).
 
-The core knows that there is a device called "cuda", and nothing of how it works. What it needs from
-the backend, it asks of an object with the methods of `BackendHooks`, which is imported when it is
-first asked for: a program that stays on the CPU never loads the backend.
+The core knows that there is a device called "cuda", but not how it works. It reaches the backend
+through an object with the methods of `BackendHooks`, whose module is imported when it is first
+used: a program that stays on the CPU never loads the backend.
 
 How the real one differs: libtorch_cuda.so registers its hooks and its device guard in static
 initialisers; without that library the hooks' default methods raise, which is where "Torch not
-compiled with CUDA enabled" comes from."""
+compiled with CUDA enabled" comes from.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class BackendHooks:
 
     @property
     def simulated(self) -> bool:
-        """Whether the device is a program; asked without initialising it."""
+        """Whether the device is simulated by a program. Does not initialise it."""
         return False
 
     def resolve(self, index: int | None) -> device:
@@ -36,29 +37,29 @@ class BackendHooks:
         raise NotImplementedError
 
     def allocator(self, device: device) -> Allocator:
-        """Who hands out the device's memory."""
+        """The allocator of the device's memory."""
         raise NotImplementedError
 
     def read(self, storage: Storage) -> bytes:
-        """The bytes of a storage on the device, once everything queued before has been done."""
+        """A copy of the bytes of a storage on the device. Waits for all work queued before."""
         raise NotImplementedError
 
     def copy_bytes(
         self, target: Storage, source: Storage, nbytes: int, non_blocking: bool = False
     ) -> None:
-        """The first `nbytes` bytes of one storage into another; one of them at least is on the
+        """Copies the first `nbytes` bytes of `source` to `target`, at least one of which is on the
         device.
         """
         raise NotImplementedError
 
     def run_loop(self, iterator: Any, decisions: Any, loop: Any) -> None:
-        """Fill the output of a `TensorIterator` on the device with what numpy's `loop` would
-        give.
+        """Fills the output of a `TensorIterator` on the device with the results of `loop`, a loop
+        that on the CPU numpy runs.
         """
         raise NotImplementedError
 
     def device_count(self) -> int:
-        """How many such devices there are; asked without initialising anything."""
+        """The number of such devices. Does not initialise them."""
         return 0
 
     def generator(self) -> type[Generator]:
@@ -66,25 +67,25 @@ class BackendHooks:
         raise NotImplementedError
 
     def pinned_allocator(self) -> Allocator:
-        """Host memory that the device can reach by itself."""
+        """The allocator of pinned memory: host memory that the device can reach by itself."""
         raise NotImplementedError
 
     def record_stream(self, storage: Storage, index: int, stream: int) -> None:
-        """Stream `stream` of device `index` uses the memory of `storage`: not to be handed out
-        again before it is done.
+        """Marks the memory of `storage` as used by stream `stream` of device `index`: when freed,
+        it is not reused before the work that is queued there is done.
         """
         raise NotImplementedError
 
     def current_streams(self) -> dict[int, int]:
-        """The streams of this thread that are not default ones, by index of the device."""
+        """The current streams of this thread, by index of the device; default ones are omitted."""
         return {}
 
     def set_streams(self, streams: dict[int, int]) -> None:
-        """Make these the current ones, and the default stream on all other devices."""
+        """Makes `streams` the current ones, and the default stream on all other devices."""
 
     def wait_stream(self, index: int, waiting: int, other: int) -> None:
-        """Make work queued on stream `waiting` from now on run after what is queued on `other`
-        already.
+        """Makes work that is queued on stream `waiting` from now on run after the work that is
+        already queued on stream `other`.
         """
         raise NotImplementedError
 

@@ -1,20 +1,19 @@
 """CPU memory: aligned blocks from the system, and a cache of them by size class
 (`c10/core/CPUAllocator.cpp`).
 
-`SystemAllocator` asks the operating system for every request: 64-byte aligned, so that a vector
-load never straddles a cache line. `CachingAllocator` sits on top and keeps returned blocks in one
-free list per *size class* (multiples of 64 bytes up to 1 KiB, then four classes per doubling), so a
-small tensor costs a `list.pop` instead of a system call. It also keeps, with each block, the numpy
-array header last used to look at it: the next tensor of the same geometry finds its header ready.
+`SystemAllocator` calls the operating system for every request. Its memory is aligned to 64 bytes,
+so that no vector load crosses the boundary of a cache line. `CachingAllocator` is on top of it and
+keeps freed blocks in one free list per *size class* (multiples of 64 bytes up to 1 KiB, then four
+classes per doubling), so a small tensor costs a `list.pop` instead of a call of the system. With
+each block it also keeps the last numpy header over it, which the next tensor of the same geometry
+uses again.
 
-Any thread may allocate and give back, without a lock: a block belongs to whoever popped it from its
-list, which one thread only can do, and is complete before others see it. See `Stats` for the
-counters.
+Any thread may allocate and free, without a lock: `list.pop` gives a block to one thread only, and a
+block is complete before it is in a list. See `Stats` for the counters.
 
-How the real one differs: PyTorch's default CPU allocator does not cache at all; it leaves that to
-malloc, which is written in C. In Python a system call through ctypes costs more than an addition,
-so the cache decides. PyTorch's CUDA allocator caches in the same spirit, but splits and merges
-blocks.
+How the real one differs: PyTorch's default CPU allocator does not cache at all; malloc does. In
+Python a call of malloc through ctypes takes longer than adding two small tensors, so a cache is
+worthwhile. PyTorch's CUDA allocator caches too, but splits and merges blocks.
 """
 
 from __future__ import annotations
@@ -38,9 +37,10 @@ MAX_CACHED = 1 << 29
 class Block(DataPtr):
     """A `DataPtr` that goes back to its size class instead of to the system.
 
-    `size` is the size of the class in bytes, `requested` what was asked for; `array` and `geometry`
-    are the numpy header kept ready and the geometry it was made for; `active` says whether the
-    block is in use at the moment, `uses` how often it was handed out.
+    - `size`, `requested`: the bytes of its size class, and those that were asked for.
+    - `free_list`: the list of free blocks of its class.
+    - `array`, `geometry`: the last numpy header over it, and the geometry that was made for.
+    - `active`: whether it is in use now. `uses`: how many times it was allocated.
     """
 
     __slots__ = ("size", "requested", "free_list", "array", "geometry", "active", "uses")
@@ -58,13 +58,14 @@ class Block(DataPtr):
 
 
 class Stats:
-    """Running counters of a `CachingAllocator`. What can be counted from the blocks themselves is
-    not kept here.
+    """Running counters of a `CachingAllocator`, for what cannot be counted from its blocks.
+    `reserved` bytes come from the system, `bytes` of them are in use; `retired` counts uses of
+    blocks that went back to the system.
 
-    Threads share them without a lock: `stats.bytes += size` reads, adds and writes in one go,
-    because CPython lets another thread run only where something is called, a function begins or a
-    loop goes round. So a statement that changes a counter calls nothing, not even `max`;
-    tests/threads/test_threads.py reads the bytecode.
+    Threads share them without a lock: `stats.bytes += size` reads, adds and writes without
+    interruption, because CPython lets another thread run only at calls, at the beginning of
+    functions and at the end of a loop's body. So a statement that changes a counter calls nothing,
+    not even `max`; tests/threads/test_threads.py reads the bytecode.
     """
 
     __slots__ = (
@@ -80,9 +81,7 @@ class Stats:
 
 
 class SystemAllocator(Allocator):
-    """`posix_memalign` and `free` (`_aligned_malloc` and `_aligned_free` on Windows), nothing
-    kept.
-    """
+    """No cache: `posix_memalign` and `free` (`_aligned_malloc`, `_aligned_free` on Windows)."""
 
     name = "SystemAllocator"
 
@@ -107,17 +106,18 @@ class CachingAllocator(Allocator):
     def __init__(self, upstream: Allocator | None = None) -> None:
         self.upstream = upstream or SystemAllocator()
         self.free_lists: dict[int, list[Block]] = {}
-        # every block taken from upstream and not given back, by address
+        # every block that came from upstream and has not gone back, by address
         self.blocks: dict[int, Block] = {}
         self.stats = Stats()
         self.history: list[dict[str, Any]] | None = None
         self._logs: list[list[dict[str, Any]]] = []
 
     def allocate(self, nbytes: int) -> DataPtr:
+        """A block of the size class of `nbytes`: a free one, or a new one from upstream."""
         if nbytes <= 0:
             return self.upstream.allocate(nbytes)
         free = self.free_list(nbytes)
-        try:  # who looks first and pops then may find that another thread was quicker
+        try:  # not `if free`: another thread may pop the last block between the test and the pop
             block, hit = free.pop(), True
         except IndexError:
             hit = False
@@ -134,7 +134,9 @@ class CachingAllocator(Allocator):
         return block
 
     def release(self, block: Block) -> None:
-        """Take a block back. Raises RuntimeError if it was already free."""
+        """Puts a block back into its free list, or, if it is large and the cache is full, frees it.
+        Raises RuntimeError if it is already free.
+        """
         if not block.active:
             raise RuntimeError(
                 f"double free: the block of {block.size} bytes at {block.pointer:#x} is not in use"
@@ -155,15 +157,15 @@ class CachingAllocator(Allocator):
         return self.free_lists.setdefault(size, []) if found is None else found
 
     def empty_cache(self) -> None:
-        """Give every cached block back to the system; blocks in use stay."""
+        """Frees all cached blocks; those in use stay."""
         for free in list(self.free_lists.values()):
             with suppress(IndexError):
                 while True:
                     self._give_back(free.pop())
 
     def snapshot(self) -> list[dict[str, Any]]:
-        """Every block held, by address: `address`, `size` of its class, `requested` bytes, `state`
-        "active" or "cached".
+        """A dict for every block, in the order of addresses: `address`, `size` of its class,
+        `requested` bytes, `state` "active" or "cached".
         """
         return [
             {
@@ -176,18 +178,19 @@ class CachingAllocator(Allocator):
         ]
 
     def memory_stats(self) -> dict[str, int]:
-        """Counters under the keys of `torch.cuda.memory_stats()`; bytes are those of the size
+        """The counters, under the keys of `torch.cuda.memory_stats()`; bytes are those of the size
         classes.
 
-        The numbers of blocks and segments have no peak: it is not kept. While other threads
-        allocate, they are of slightly different moments.
+        There is no peak of the numbers of blocks and segments. While other threads allocate, the
+        counters may be of slightly different moments.
         """
         s = self.stats
+        # a copy: other threads may add blocks meanwhile
         blocks = list(self.blocks.values())
         in_use = sum(b.active for b in blocks)
         uses = s.retired_blocks + sum(b.uses for b in blocks)
         used_bytes = s.retired_bytes + sum(b.uses * b.size for b in blocks)
-        table = {
+        table = {  # (current, peak, allocated, freed), the last two since the beginning
             "allocation": (in_use, None, uses, uses - in_use),
             "allocated_bytes": (s.bytes, s.peak_bytes, used_bytes, used_bytes - s.bytes),
             "segment": (s.segments, None, s.total_segments, s.total_segments - s.segments),
@@ -207,15 +210,16 @@ class CachingAllocator(Allocator):
         }
 
     def reset_peak_memory_stats(self) -> None:
+        """Lets the peaks start again at the current numbers of bytes."""
         s = self.stats
         s.peak_bytes, s.peak_reserved = s.bytes, s.reserved
 
     @contextmanager
     def record_history(self) -> Iterator[list[dict[str, Any]]]:
-        """Collect one dict per event while the block runs: `action`, `address`, `size`.
+        """Collects a dict for each event while the block runs: `action`, `address`, `size`.
 
-        Actions: "alloc" (new from the system), "cache_hit", "cache_return", "segment_free" (given
-        back to the system).
+        Actions are "alloc" (new from the system), "cache_hit", "cache_return" and "segment_free"
+        (back to the system).
         """
         events: list[dict[str, Any]] = []
         with self.telling(events), hot.detour():
@@ -223,8 +227,8 @@ class CachingAllocator(Allocator):
 
     @contextmanager
     def telling(self, log: list[dict[str, Any]]) -> Iterator[None]:
-        """Append an event to `log` for whatever any thread does; those told before hear nothing
-        until the block ends.
+        """Appends the events of all threads to `log` while the block runs. An outer block gets none
+        of them until this one ends.
         """
         with _lock:
             self._logs.append(log)
@@ -237,6 +241,9 @@ class CachingAllocator(Allocator):
                 self.history = self._logs[-1] if self._logs else None
 
     def _grow(self, size: int, free: list[Block]) -> Block:
+        """A new block of `size` bytes from upstream, for the free list `free`. If there is no
+        memory, the cache is emptied and it is tried again.
+        """
         if size > _limit.nbytes:
             raise RuntimeError(
                 f"DefaultCPUAllocator: can't allocate {size} bytes for {_limit.reason}, which gets "
@@ -257,7 +264,7 @@ class CachingAllocator(Allocator):
         )
         block.requested, block.active = size, True
         if size <= SMALL and self is caching_allocator:
-            block.recycle = free
+            block.recycle = free  # `Storage.__del__` puts it there without calling `release`
         self.blocks[block.pointer] = block
         s = self.stats
         s.segments += 1
@@ -269,6 +276,7 @@ class CachingAllocator(Allocator):
         return block
 
     def _give_back(self, block: Block) -> None:
+        """Frees a block that is in no free list any more."""
         del self.blocks[block.pointer]
         self.stats.retired_blocks += block.uses
         self.stats.retired_bytes += block.uses * block.size
@@ -281,22 +289,26 @@ class CachingAllocator(Allocator):
 
     def _record(self, action: str, block: Block) -> None:
         history = self.history
-        if history is not None:  # it may have ended just now
+        if history is not None:  # another thread may have ended it since the caller looked
             history.append({"action": action, "address": block.pointer, "size": block.size})
 
 
 def round_size(nbytes: int) -> int:
-    """The size class of a request: a multiple of 64 bytes up to 1 KiB, then four classes per
-    doubling.
+    """The size class of a request in bytes: the next multiple of 64 up to 1 KiB, then one of four
+    classes per doubling, such as 1280, 1536, 1792 and 2048.
     """
     if nbytes <= 1024:
         return (nbytes + 63) & ~63
+    # A quarter of the largest power of two below `nbytes`. To round up to a multiple of a power of
+    # two, add one less than it and clear the lower bits.
     step = 1 << ((nbytes - 1).bit_length() - 3)
     return (nbytes + step - 1) & ~(step - 1)
 
 
 def _system_functions() -> tuple[Callable[[int], int], Callable[[Any], None]]:
+    """The functions of the C library that allocate aligned memory and free it."""
     if sys.platform == "win32":
+        # without types ctypes would pass and return 32-bit ints
         crt = ctypes.cdll.msvcrt
         crt._aligned_malloc.argtypes, crt._aligned_malloc.restype = (
             [ctypes.c_size_t, ctypes.c_size_t],
@@ -328,6 +340,7 @@ def _system_functions() -> tuple[Callable[[int], int], Callable[[Any], None]]:
 
 
 def _out_of_memory(nbytes: int) -> int:
+    """Raises PyTorch's error for a failed allocation."""
     raise RuntimeError(
         f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes. "
         "Error code 12 (Cannot allocate memory)"
@@ -338,12 +351,12 @@ system_allocate, _raw_free = _system_functions()
 
 
 def system_free(pointer: int) -> None:
-    """Give memory from `system_allocate` back to the system."""
+    """Gives memory from `system_allocate` back to the system."""
     _raw_free(pointer)
 
 
 class _Limit(threading.local):
-    """The largest block that a thread gets from the system, and whose limit that is."""
+    """The largest block that a thread gets from the system, and the reason, for the error."""
 
     nbytes, reason = sys.maxsize, ""
 
@@ -360,8 +373,8 @@ def get_cpu_allocator() -> Allocator:
 
 @contextmanager
 def limited_blocks(nbytes: int, reason: str) -> Iterator[None]:
-    """Inside the block, this thread gets no new memory of more than `nbytes` in one piece:
-    RuntimeError, which names `reason`.
+    """Limits the blocks that this thread gets from the system to `nbytes` inside the `with` block.
+    A larger request raises a RuntimeError that names `reason`.
     """
     outer = _limit.nbytes, _limit.reason
     _limit.nbytes, _limit.reason = min(nbytes, outer[0]), reason
@@ -373,8 +386,9 @@ def limited_blocks(nbytes: int, reason: str) -> Iterator[None]:
 
 @contextmanager
 def use_cpu_allocator(allocator: Allocator) -> Iterator[Allocator]:
-    """Let new CPU storages come from `allocator` inside the block, in all threads
-    (`c10::SetCPUAllocator`); old ones keep theirs."""
+    """Makes `allocator` the one for new CPU storages inside the block, in all threads
+    (`c10::SetCPUAllocator`). Existing storages keep theirs.
+    """
     global _current
     outer, _current = _current, allocator
     try:

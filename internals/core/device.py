@@ -1,10 +1,10 @@
-"""Where a tensor's memory lives (`c10/core/Device.h`).
+"""`device`: where the memory of a tensor is (`c10/core/Device.h`).
 
-`device("cuda:1")` parses to a type and an optional index. Devices are interned, so the hot path may
-compare with `is`.
+`device("cuda:1")` has a type and an optional index. Devices are interned: equal ones are the same
+object, so the hot path may compare them with `is`.
 
-How the real one differs: PyTorch knows some twenty device types; here there are the ones with a
-backend in this package, and `meta`, whose tensors have a shape but no memory.
+How the real one differs: it has some twenty device types; here there are those with a backend in
+this package, and `meta`, whose tensors have a shape but no memory.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class device:
             index = int(number)
         if index is not None and index < 0:
             raise RuntimeError("Device index must not be negative")
+        # `object.__setattr__`, since our own refuses; `setdefault`, since two threads may come here
         found = cls._interned.get((name, index))
         if found is None:
             found = object.__new__(cls)
@@ -83,13 +84,13 @@ META = device("meta")
 
 
 def is_simulated(where: device) -> bool:
-    """Whether `where` is a GPU that a program only pretends to be."""
+    """Whether `where` is a GPU that is simulated by a program."""
     return where.type == "cuda" and hooks("cuda").simulated
 
 
 def resolve(value: device | str | int | None) -> device:
-    """A factory's `device=` argument as the device a tensor says it is on: None means the CPU,
-    "cuda" the current GPU.
+    """The device of a new tensor for a `device=` argument: the CPU for None, the current GPU, with
+    its index, for "cuda".
 
     Raises AssertionError when there is no CUDA, RuntimeError for a GPU that does not exist.
     """

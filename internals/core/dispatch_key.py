@@ -1,18 +1,19 @@
 """Dispatch keys: the layers a call may pass through, in order of priority
 (`c10/core/DispatchKey.h`, `DispatchKeySet.h`).
 
-A key set is an int with one bit per key, so "which layer is next?" is `bit_length() - 1` and
-"without the layers above" is a mask. The enum's order *is* the priority: a call enters at the
-highest key of its arguments and works its way down to a backend, which computes.
+A key set is an int with one bit per key: `bit_length() - 1` is its highest key, and a mask selects
+the keys below. The enum's order *is* the priority: a call enters at the highest key of its
+arguments and goes down, layer by layer, to a backend, which computes.
 
-A tensor carries the keys of its backend, of Autograd, of ADInplaceOrView and of Autocast, whatever
-is done with it; one made in inference mode lacks those that keep books. Two more bits, above all
-keys, stand for no layer: `RECORDS` says that a tensor requires a gradient, `INFERENCE` that it was
-made in inference mode. They let the fast lane know, without looking at the tensors, that a kernel
-would step aside; no key set that is shown has them.
+A tensor has the keys of its backend, of Autograd, of ADInplaceOrView and of Autocast all its life,
+whether they have work to do or not; one made in inference mode lacks those of Autograd and
+ADInplaceOrView. Two more bits, above all keys, are not layers: `RECORDS` says that a tensor
+requires a gradient, `INFERENCE` that it was made in inference mode. From them the fast lane knows
+that the kernel of a layer has nothing to do, without calling it. Key sets that are shown to users
+do not have them.
 
-How the real one differs: PyTorch has about fifty functionality keys, separates them from the
-backend bits, and has no bits of that kind.
+How the real one differs: it has about fifty functionality keys, apart from the backend bits, and no
+bits like these two.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from enum import IntEnum
 
 
 class DispatchKey(IntEnum):
-    """From the lowest priority to the highest. The last three are aliases for registration and
-    never sit in a key set.
+    """The keys, from the lowest priority to the highest. The last three are aliases, under which
+    kernels may be registered for several keys; they are never in a key set.
     """
 
     Undefined = 0
@@ -50,7 +51,8 @@ class DispatchKey(IntEnum):
     __str__ = __repr__
 
 
-RECORDS, INFERENCE = 1 << 28, 1 << 29  # below 2**30, Python's integers are quickest
+# bits above all keys; below 2**30, where CPython's integers have one digit and are fastest
+RECORDS, INFERENCE = 1 << 28, 1 << 29
 KEYS = RECORDS - 1
 ADINPLACEORVIEW = 1 << DispatchKey.ADInplaceOrView
 BACKENDS = (DispatchKey.CPU, DispatchKey.CUDA, DispatchKey.Meta)
@@ -81,12 +83,12 @@ def keys_in(bits: int) -> list[DispatchKey]:
 
 
 def highest(bits: int) -> DispatchKey:
-    """The key a call with these keys enters at."""
+    """The highest key of a key set, where a call enters; Undefined for an empty set."""
     return DispatchKey(max((bits & KEYS).bit_length() - 1, 0))
 
 
 def below(key: int) -> int:
-    """A mask of every key of lower priority."""
+    """The mask of all keys of lower priority."""
     return (1 << key) - 1
 
 
@@ -95,7 +97,7 @@ def backend_key(device_type: str) -> DispatchKey:
 
 
 def autograd_key(backend: DispatchKey) -> DispatchKey:
-    """The Autograd key that sits above `backend`."""
+    """The Autograd key of a backend's tensors."""
     return _AUTOGRAD_OF[backend]
 
 
@@ -105,7 +107,7 @@ AUTOCAST_MASK = key_set((DispatchKey.AutocastCPU, DispatchKey.AutocastCUDA))
 
 
 class DispatchKeySet:
-    """A key set to look at: what `torch._C._dispatch_keys(t)` shows."""
+    """A key set as users see it, the result of `torch._C._dispatch_keys(t)`."""
 
     __slots__ = ("bits",)
 

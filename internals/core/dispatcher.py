@@ -1,17 +1,19 @@
 """The dispatcher: from an operator and its arguments to the kernel that runs
 (`aten/src/ATen/core/dispatch/Dispatcher.h`).
 
-Every operator has a table from dispatch key to kernel. A call takes the union of its tensor
-arguments' key sets, adds and removes what the thread asks for, drops the keys for which the op
-falls through, and runs the kernel of the highest key left. That kernel may do its part and
-`redispatch` to the keys below. `Dispatcher.call` is that sentence as code; it is the reference, and
-what `viz.dispatch` records.
+Every operator has a table from dispatch key to kernel. A call
 
-The generated functions do not walk: they look the key set up in `OperatorHandle.table`, where the
-walk's result for that key set was stored the first time. Registering a kernel empties the table.
+1. takes the union of its tensor arguments' key sets,
+2. adds and removes the keys that this thread includes and excludes,
+3. skips the keys for which the operator falls through,
+4. runs the kernel of the highest key left, which may do its part and `redispatch` to those below.
+
+`Dispatcher.call` is these steps as code; it is the reference, and `viz.dispatch` records it. The
+generated functions skip the steps: they look up the key set in `OperatorHandle.table`, a cache of
+the kernel that was found for it the first time. Registering a kernel empties the cache.
 
 How the real one differs: the table is an array indexed by a runtime key; kernels are C++ functions
-that may be boxed (arguments on a stack) or unboxed; here every kernel is a Python function of the
+that may be boxed (arguments on a stack) or unboxed. Here every kernel is a Python function of the
 schema's arguments in order.
 """
 
@@ -39,11 +41,12 @@ Around = Callable[["OperatorHandle", tuple[Any, ...]], Any]
 
 
 class KernelFunction:
-    """A registered kernel: the function, where it came from, and whether it wants the key set to
-    redispatch with.
+    """A registered kernel.
 
-    `target` may be a callable or "module:function", imported on first use so that `import
-    internals` stays light. One that `only_records` steps aside where no tensor requires a gradient.
+    `target` is the function, or "module:function", which is imported when first used so that
+    `import internals` stays fast. A kernel that `takes_keys` gets the operator and the keys below
+    its own as first arguments, to redispatch with. One that `only_records` is skipped where no
+    tensor requires a gradient.
     """
 
     __slots__ = ("target", "place", "takes_keys", "only_records", "note")
@@ -59,6 +62,7 @@ class KernelFunction:
         self.takes_keys, self.only_records, self.note = takes_keys, only_records, note
 
     def function(self) -> Kernel:
+        """The function itself, imported if necessary."""
         if isinstance(self.target, str):
             module, _, name = self.target.partition(":")
             self.target = getattr(importlib.import_module(module), name)
@@ -67,8 +71,9 @@ class KernelFunction:
 
     @property
     def name(self) -> str:
+        """The module and the name of the function, as traces and pictures show it."""
         if self.place and isinstance(self.target, (str, partial)):
-            # a partial does not know what it is called
+            # a partial has no name of its own: show the one that it was registered with
             return self.place.rpartition(".")[2].replace(":", ".")
         f = getattr(self.target, "func", self.target)
         module = (getattr(f, "__module__", None) or "").rpartition(".")[2]
@@ -82,9 +87,10 @@ AUTOGRAD_NOT_IMPLEMENTED = KernelFunction(
 
 
 class OperatorHandle:
-    """One operator overload: its schema, its kernels, and the memo the hot path reads.
+    """One operator overload: its schema, its kernels, and `table`, the cache for the fast path.
 
-    Calling it is the slow, readable way: `dispatcher.call(op, *args)`, arguments in schema order.
+    Calling it goes through all steps, `dispatcher.call(op, *args)`, with arguments in schema order.
+    The schema is parsed when first needed.
     """
 
     __slots__ = ("name", "text", "_schema", "kernels", "table", "_tensor_args")
@@ -111,20 +117,21 @@ class OperatorHandle:
 
     @property
     def call(self) -> Kernel:
-        """The quickest way to call it."""
+        """The fastest function that calls this operator; for a built-in one, it uses `table`."""
         return self
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
     def register(self, key: DispatchKey, kernel: KernelFunction) -> KernelFunction | None:
-        """Install `kernel` for `key`; returns what it replaced."""
+        """Registers `kernel` for `key`. Returns the kernel that it replaces, or None."""
         old = self.kernels.get(key)
         self.kernels[key] = kernel
         self.table.clear()
         return old
 
     def unregister(self, key: DispatchKey, restore: KernelFunction | None = None) -> None:
+        """Removes the kernel of `key`, or puts `restore` in its place."""
         if restore is None:
             self.kernels.pop(key, None)
         else:
@@ -132,7 +139,7 @@ class OperatorHandle:
         self.table.clear()
 
     def kernel_for(self, key: DispatchKey) -> tuple[KernelFunction, str] | None:
-        """The kernel of one key and by which rule it was found, or None
+        """The kernel of one key, and the name of the rule that it was found by; or None
         (`OperatorEntry::computeDispatchTableEntry`).
 
         Rules, first match wins: "kernel", registered for this very key; "default backend kernel"
@@ -157,13 +164,14 @@ class OperatorHandle:
         if is_autograd and DispatchKey.Autograd in kernels:
             return kernels[DispatchKey.Autograd], "autograd kernel"
         if is_autograd and not self.name.startswith("aten::"):
-            # Operators of ours have said in derivatives.yaml that there is nothing to record.
+            # a user's operator; one of ours without a kernel here has nothing to record
             return AUTOGRAD_NOT_IMPLEMENTED, "backend fallback"
         fallback = dispatcher.fallbacks.get(key)
         return (fallback, "backend fallback") if fallback else None
 
     def keys_of(self, args: tuple[Any, ...]) -> int:
         """The union of the key sets of all tensors among `args` (`DispatchKeyExtractor`)."""
+        # (place, whether it is a list) of each argument that has tensors
         if self._tensor_args is None:
             self._tensor_args = tuple(
                 (i, a.type.is_list)
@@ -180,7 +188,10 @@ class OperatorHandle:
 
 
 class Dispatcher:
-    """The registry of operators, and the walk."""
+    """The registry of operators, and the path of a call through their kernels.
+
+    `fallbacks` are kernels for all operators that have none for a key.
+    """
 
     def __init__(self) -> None:
         self.operators = Operators()
@@ -194,7 +205,7 @@ class Dispatcher:
         )
 
     def define(self, text: str) -> OperatorHandle:
-        """Declare an operator by its schema. Raises RuntimeError when it exists already."""
+        """Declares an operator by the text of its schema. Raises RuntimeError if it exists."""
         op = OperatorHandle(text)
         if op.name in self.operators:
             raise RuntimeError(
@@ -205,8 +216,8 @@ class Dispatcher:
         return op
 
     def find(self, name: str) -> OperatorHandle:
-        """The operator called `name`, as "aten::add.Tensor" or "add.Tensor". Raises RuntimeError
-        when there is none.
+        """The operator called `name`, such as "aten::add.Tensor" or "add.Tensor". Raises
+        RuntimeError if there is none.
         """
         op = self.operators.get(name if "::" in name else f"aten::{name}")
         if op is None:
@@ -217,14 +228,12 @@ class Dispatcher:
         return op
 
     def call(self, op: OperatorHandle, *args: Any) -> Any:
-        """Run `op` on `args` (in schema order): extract the keys, apply the thread's wishes,
-        dispatch.
-        """
+        """Runs `op` on `args` (in schema order), or hands the call to `tls.around`, if set."""
         around = tls.around
         return self.call_unobserved(op, args) if around is None else around(op, args)
 
     def call_unobserved(self, op: OperatorHandle, args: tuple[Any, ...]) -> Any:
-        """`call` without telling anybody."""
+        """`call` without observers: the union of keys, the thread's keys, and the dispatch."""
         keys = op.keys_of(args)
         if not keys & dk.BACKEND_MASK:
             keys |= _backend_of_factory(op, args)
@@ -232,7 +241,9 @@ class Dispatcher:
         return _marked(result, op, args) if is_inference_mode_enabled() else result
 
     def redispatch(self, op: OperatorHandle, keys: int, *args: Any) -> Any:
-        """Run the kernel of the highest of `keys` that does not fall through."""
+        """Runs the kernel of the highest of `keys` that does not fall through. Raises
+        NotImplementedError if it has none.
+        """
         trace = tls.trace
         while True:
             key = dk.highest(keys)
@@ -252,7 +263,7 @@ class Dispatcher:
                         "rule": rule,
                     }
                 )
-            keys &= dk.below(key)
+            keys &= dk.below(key)  # fell through: the next key
         if trace is not None:
             kind = "composite" if rule in ("math kernel", "default backend kernel") else "kernel"
             left = dk.keys_in(keys & dk.below(key))
@@ -270,7 +281,7 @@ class Dispatcher:
         return f(op, keys & dk.below(key), *args) if kernel.takes_keys else f(*args)
 
     def resolve(self, op: OperatorHandle, keys: int) -> Kernel:
-        """The work of `redispatch` for `keys`, as one callable of the op's arguments."""
+        """The kernel that `redispatch` would run for `keys`, as a function of the arguments."""
         while True:
             key = dk.highest(keys)
             found = op.kernel_for(key)
@@ -283,6 +294,7 @@ class Dispatcher:
             keys &= dk.below(key)
 
     def _missing(self, op: OperatorHandle, key: DispatchKey) -> NotImplementedError:
+        """The error for an operator without a kernel for `key`, which lists those that it has."""
         available = [k.name for k in DispatchKey if k in op.kernels]
         return NotImplementedError(
             f"Could not run '{op.name}' with arguments from the '{key.name}' backend. This could "
@@ -292,7 +304,9 @@ class Dispatcher:
 
 
 class _Table(dict[int, Kernel]):
-    """Key set → what to run. A key set seen for the first time is resolved by the dispatcher."""
+    """The cache of an operator: key set → kernel. Keys that are missing are resolved when they are
+    first looked up.
+    """
 
     __slots__ = ("op",)
 
@@ -300,16 +314,18 @@ class _Table(dict[int, Kernel]):
         self.op = op
 
     def __missing__(self, keys: int) -> Kernel:
-        # an empty list of tensors
+        # without a backend's key, the tensors are an empty list: the CPU computes
         some = keys if keys & dk.BACKEND_MASK else keys | 1 << DispatchKey.CPU
+        # An inference tensor lacks this key, but outside of inference mode each thread includes it.
         if keys & dk.INFERENCE:
-            some |= dk.ADINPLACEORVIEW  # by default threads include it
+            some |= dk.ADINPLACEORVIEW
         if not keys & dk.RECORDS and self._steps_aside(some):
             some &= ~dk.AUTOGRAD_MASK
         kernel = self[keys] = dispatcher.resolve(self.op, some & ~_EXCLUDED)
         return kernel
 
     def _steps_aside(self, keys: int) -> bool:
+        """Whether the kernels of all Autograd keys among `keys` only record."""
         found = [self.op.kernel_for(key) for key in dk.keys_in(keys & dk.AUTOGRAD_MASK)]
         return all(kernel is not None and kernel[0].only_records for kernel in found)
 
@@ -319,8 +335,8 @@ _EXCLUDED = dk.AUTOCAST_MASK
 
 
 class _ThreadLocal(threading.local):
-    """The keys that this thread adds to and takes from every call's key set
-    (`c10/core/impl/LocalDispatchKeySet.h`).
+    """The keys that this thread includes in and excludes from every call's key set
+    (`c10/core/impl/LocalDispatchKeySet.h`), and the observers of its calls.
     """
 
     included: int = _INCLUDED
@@ -335,9 +351,9 @@ dispatcher = Dispatcher()
 
 @contextmanager
 def include_keys(*keys: DispatchKey) -> Iterator[None]:
-    """Calls in this block also go through `keys` (`c10::impl::IncludeDispatchKeyGuard`).
+    """A block in which calls also go through `keys` (`c10::impl::IncludeDispatchKeyGuard`).
 
-    Keys of Autocast, which every tensor has and every thread excludes at first, are no longer
+    Keys of Autocast, which every tensor has and every thread at first excludes, are no longer
     excluded (`torch.autocast`).
     """
     outer = tls.included, tls.excluded
@@ -352,7 +368,7 @@ def include_keys(*keys: DispatchKey) -> Iterator[None]:
 
 @contextmanager
 def exclude_keys(*keys: DispatchKey) -> Iterator[None]:
-    """Calls in this block skip `keys` (`c10::impl::ExcludeDispatchKeyGuard`)."""
+    """A block in which calls skip `keys` (`c10::impl::ExcludeDispatchKeyGuard`)."""
     outer = tls.excluded
     tls.excluded |= dk.key_set(keys)
     try:
@@ -364,10 +380,10 @@ def exclude_keys(*keys: DispatchKey) -> Iterator[None]:
 
 @contextmanager
 def trace_dispatch() -> Iterator[list[dict[str, Any]]]:
-    """Collect one dict per step while the block runs: `op`, `key`, `kernel`, `kind` and the `rule`
-    that chose the kernel.
+    """Collects a dict for each step of a dispatch while the block runs: `op`, `key`, `kernel`,
+    `kind` and the `rule` that chose the kernel.
 
-    One that ran a kernel has the keys that were `left`.
+    A step that ran a kernel also has the keys that were `left` below it.
     """
     outer = tls.trace
     steps: list[dict[str, Any]] = []
@@ -381,10 +397,10 @@ def trace_dispatch() -> Iterator[list[dict[str, Any]]]:
 
 @contextmanager
 def observe_calls(observer: Observer) -> Iterator[None]:
-    """While the block runs, call `observer(op, args)` before each operator call of this thread
+    """A block in which `observer(op, args)` is called before each operator call of this thread
     (`at::RecordFunction`).
 
-    What it returns, unless None, is called with the result.
+    If it returns a function, that is called with the result.
     """
     inner = tls.around or dispatcher.call_unobserved
 
@@ -401,11 +417,10 @@ def observe_calls(observer: Observer) -> Iterator[None]:
 
 @contextmanager
 def around_calls(around: Around) -> Iterator[None]:
-    """While the block runs, `around(op, args)` is called in place of each operator call of this
-    thread.
+    """A block in which `around(op, args)` is called in place of each operator call of this thread.
 
-    It returns what the call is to return, and makes the call itself: by what `tls.around` was
-    before, or else by `dispatcher.call_unobserved`.
+    It returns the result of the call, which it makes itself: by the previous `tls.around`, or by
+    `dispatcher.call_unobserved` if that was None.
     """
     outer, tls.around = tls.around, around
     try:
@@ -416,8 +431,8 @@ def around_calls(around: Around) -> Iterator[None]:
 
 
 def _marked(result: object, op: OperatorHandle, args: tuple[Any, ...]) -> Any:
-    """`result` of a call in inference mode: tensors on memory of their own become inference
-    tensors.
+    """The result of a call in inference mode: tensors on new memory become inference tensors, while
+    views and results that are arguments stay as they are.
     """
     from .tensor_impl import newly_made
 
@@ -434,8 +449,8 @@ def _marked(result: object, op: OperatorHandle, args: tuple[Any, ...]) -> Any:
 
 
 def _backend_of_factory(op: OperatorHandle, args: tuple[Any, ...]) -> int:
-    """An op without tensor arguments goes to the backend of its `device` argument (PyTorch's
-    BackendSelect kernel).
+    """The keys for an operator without tensor arguments: the backend of its `device` argument, the
+    CPU by default, as PyTorch's BackendSelect kernels have it.
     """
     from . import device
 

@@ -1,11 +1,11 @@
-"""Element types: what the bytes of a storage mean (`c10/core/ScalarType.h`, `torch/csrc/Dtype.h`).
+"""`dtype`: the type of a tensor's elements (`c10/core/ScalarType.h`, `torch/csrc/Dtype.h`).
 
-A `dtype` is a singleton that carries its name, its numpy equivalent, its size in bytes and its
-*category* (bool < integral < floating < complex), which is all that type promotion needs to know.
+Each dtype is one object, with its name, its numpy equivalent, its size in bytes and its *category*:
+bool < integral < floating < complex. Type promotion compares categories first.
 
-How the real one differs: PyTorch has more of them (bfloat16, the float8s, the quantized and the
-unsigned 16/32/64-bit types), and keeps a C++ `ScalarType` enum beside the Python object; here
-`dtype.code` holds that enum's number.
+How the real one differs: it has more of them (bfloat16, the float8s, the quantized and the unsigned
+16/32/64-bit types), and a C++ enum `ScalarType` beside the Python object; here `dtype.code` has the
+number of that enum.
 """
 
 from __future__ import annotations
@@ -59,10 +59,13 @@ class dtype:
         return "bool_" if self.name == "bool" else self.name
 
     def to_real(self) -> dtype:
+        """The dtype of the parts of these complex numbers; a real dtype itself."""
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
     def to_complex(self) -> dtype:
-        """The dtype of pairs of these numbers. Raises RuntimeError for integers and bools."""
+        """The complex dtype with these parts; float16 gives complex64, a complex dtype itself.
+        Raises RuntimeError for integers and bools.
+        """
         if self.category < FLOATING:
             raise RuntimeError(f"Unknown Complex ScalarType for {SCALAR_TYPE_NAME[self]}")
         return complex128 if self.to_real() is float64 else complex64
@@ -84,7 +87,7 @@ ALL = (uint8, int8, int16, int32, int64, float16, float32, float64, complex64, c
 BY_CODE = {d.code: d for d in ALL}
 BY_NUMPY = {d.np: d for d in ALL}
 
-# What PyTorch calls each type in error messages and in the names of its legacy tensor classes.
+# PyTorch's names of the types in error messages and in classes such as `FloatTensor`
 SCALAR_TYPE_NAME = {
     uint8: "Byte", int8: "Char", int16: "Short", int32: "Int", int64: "Long", float16: "Half",
     float32: "Float", float64: "Double", complex64: "ComplexFloat", complex128: "ComplexDouble",
@@ -100,7 +103,7 @@ def get_default_dtype() -> dtype:
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Change the default floating dtype. Raises TypeError unless `d` is a floating dtype."""
+    """Changes the default dtype. Raises TypeError unless `d` is a floating dtype."""
     global _default
     if not isinstance(d, dtype) or not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
@@ -108,7 +111,9 @@ def set_default_dtype(d: dtype) -> None:
 
 
 def of_number(value: object) -> dtype:
-    """The dtype a Python number becomes: bool, int64, the default dtype, or its complex twin."""
+    """The dtype of a tensor made of a number: bool, int64, the default dtype, or the complex dtype
+    with such parts. Raises TypeError for anything else.
+    """
     if isinstance(value, (bool, np.bool_)):
         return bool_
     if isinstance(value, (int, np.integer)):
@@ -123,8 +128,8 @@ def of_number(value: object) -> dtype:
 
 
 class finfo:
-    """Limits of a floating dtype (`torch.finfo`): bits, eps, max, min, tiny, smallest_normal,
-    resolution, dtype.
+    """The limits of a floating dtype (`torch.finfo`): bits, eps, max, min, tiny, smallest_normal,
+    resolution, dtype; of a complex one those of its parts.
     """
 
     def __init__(self, type: dtype | None = None) -> None:
@@ -152,7 +157,7 @@ class finfo:
 
 
 class iinfo:
-    """Limits of an integral dtype (`torch.iinfo`): bits, min, max, dtype."""
+    """The limits of an integral dtype (`torch.iinfo`): bits, min, max, dtype."""
 
     def __init__(self, type: dtype) -> None:
         if type.category != INTEGRAL:

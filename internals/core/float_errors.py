@@ -1,9 +1,8 @@
-"""Overflow and division by zero are ordinary values to PyTorch: inf and NaN, without a word. numpy
-warns of them.
+"""Switches off numpy's warnings about overflow and division by zero.
 
-`token = quiet()` makes numpy silent in this thread, `restore(token)` gives back what was before:
-what `np.errstate` does, at a fifth of its cost, because every operator on small tensors pays for
-it.
+To PyTorch the results are ordinary values, inf and NaN; numpy warns about them. `token = quiet()`
+switches the warnings off in this thread, `restore(token)` puts the old state back. `np.errstate`
+does the same in five times the time, which would be noticed in every operator on a small tensor.
 
 How the real one differs: C++ loops do not look at the processor's floating-point flags at all.
 """
@@ -26,7 +25,7 @@ try:
         partial(_extobj_contextvar.set, _make_extobj(all="ignore")),
         _extobj_contextvar.reset,
     )
-except ImportError:  # a numpy that keeps its error state elsewhere
+except ImportError:  # an older numpy, without these functions
 
     def quiet() -> Any:
         state = np.errstate(all="ignore")
@@ -38,7 +37,7 @@ except ImportError:  # a numpy that keeps its error state elsewhere
 
 
 def quietly(call: Callable[..., Any], *args: Any) -> Any:
-    """`call(*args)`, silent."""
+    """`call(*args)` without numpy's warnings."""
     token = quiet()
     try:
         return call(*args)

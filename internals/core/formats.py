@@ -1,5 +1,8 @@
-"""`memory_format` and `layout`: how a tensor's elements are arranged (`c10/core/MemoryFormat.h`,
-`Layout.h`).
+"""`memory_format` and `layout`: the order of a tensor's elements in memory
+(`c10/core/MemoryFormat.h`, `Layout.h`).
+
+`channels_last` is the order N, H, W, C in memory for a tensor of shape (N, C, H, W);
+`contiguous_format` is row-major order.
 
 How the real one differs: PyTorch has sparse and mkldnn layouts too; here every tensor is strided.
 """
@@ -8,7 +11,7 @@ from __future__ import annotations
 
 
 class Named:
-    """A choice, of which the name is all that there is; pickles know it by that."""
+    """A named constant, such as `internals.strided`. A pickle has its name only."""
 
     __slots__ = ("name",)
 
@@ -29,7 +32,7 @@ class memory_format(Named):
 
 
 class layout(Named):
-    """`strided` is the only one here."""
+    """`strided`, the only one here: elements at a distance given by strides."""
 
     __slots__ = ()
 

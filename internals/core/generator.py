@@ -1,14 +1,14 @@
-"""`Generator`: where random numbers come from (`aten/src/ATen/CPUGeneratorImpl.cpp`,
+"""`Generator`: the source of random numbers (`aten/src/ATen/CPUGeneratorImpl.cpp`,
 `ATen/core/MT19937RNGEngine.h`).
 
-A Mersenne Twister gives a stream of 32-bit words; everything random is made from these words, in an
-order that is part of PyTorch's behaviour: the same seed gives the same tensors.
-`internals.aten.native.random` has the recipes. One `default_generator` serves whoever does not
-bring a generator.
+A Mersenne Twister makes a stream of 32-bit words, and all random numbers are made from these words.
+How many each operator uses, and in which order, is part of PyTorch's behaviour, so that the same
+seed gives the same tensors here (`internals.aten.native.random`). Operators that are not given a
+generator use `default_generator`.
 
-How the real one differs: the same engine, seeded in the same way, in C++, and a mutex in each
-generator; here numpy runs it, many words at a time. The tensor of `get_state` has the same layout,
-byte by byte, so a state can be carried from one to the other.
+How the real one differs: the engine is written in C++, and each generator has a mutex; here numpy
+runs the same engine, many words at a time. The tensor of `get_state` has the same layout, byte by
+byte, so a state can be used in both.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from internals.core.device import DeviceLike
 
 DEFAULT_SEED = 67280421310721
-# held while a generator's state is changed; numpy draws words under a lock of its own
+# Held while a generator's state is changed. (Drawing words needs no lock: numpy has its own.)
 drawing = threading.RLock()
-_WORDS = 624
+_WORDS = 624  # of the state of a Mersenne Twister
+# PyTorch's C++ structs, padding included: the old one for seeds and words, and what came later
 STATE = np.dtype(
     [
         ("initial_seed", "u8"), ("left", "i4"), ("seeded", "i4"), ("next", "u8"),
@@ -73,10 +74,10 @@ class Generator:
         self.manual_seed(DEFAULT_SEED)
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start the stream that belongs to `seed`; its lower 32 bits count. Returns the generator.
+        """Starts the stream of `seed`, of which the lower 32 bits count. Returns the generator.
 
-        Negative seeds are taken modulo 2**64. Raises RuntimeError for what is no integer,
-        ValueError for more than 64 bits.
+        Negative seeds are taken modulo 2**64. Raises RuntimeError for a seed that is not an
+        integer, ValueError for one of more than 64 bits.
         """
         if isinstance(seed, (float, str)) or not hasattr(seed, "__index__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
@@ -93,7 +94,7 @@ class Generator:
         return self._seed
 
     def seed(self) -> int:
-        """Start anew from a seed that cannot be guessed, and return it."""
+        """Starts the stream of a seed from the operating system, and returns the seed."""
         self.manual_seed(int.from_bytes(os.urandom(8)) >> 11)
         return self._seed
 
@@ -103,24 +104,25 @@ class Generator:
         return self._bits().random_raw(n)
 
     def random64(self, n: int) -> Any:
-        """The next `n` pairs of words, the first of each pair in the upper half."""
+        """The next `n` pairs of words as uint64, the first of each pair in the upper half."""
         self._untouched = False
         words = self._bits().random_raw(2 * n)
         return words[0::2] << np.uint64(32) | words[1::2]
 
     def get_state(self) -> Any:
-        """The state as a tensor of bytes."""
+        """The state as a uint8 tensor, in the layout of `STATE`."""
         twister = self._bits().state["state"]
         s = np.zeros((), STATE)
         s["initial_seed"], s["seeded"], s["state"] = self._seed, 1, twister["key"]
+        # of the 624 words `next` were drawn; `left` is how many are left, plus 1
         s["left"], s["next"] = 625 - twister["pos"], 0 if self._untouched else twister["pos"]
         if self.next_normal is not None:
             s["normal_y"], s["normal_is_valid"] = self.next_normal, 1
         return from_array(np.frombuffer(s.tobytes(), np.uint8))
 
     def set_state(self, new_state: TensorImpl) -> Generator:
-        """Continue from a state. Raises TypeError or RuntimeError for what `get_state` cannot have
-        given.
+        """Continues from a state that `get_state` returned. Raises TypeError or RuntimeError for a
+        tensor that cannot be one.
         """
         content = state_bytes(new_state)
         if len(content) != STATE.itemsize:
@@ -129,6 +131,7 @@ class Generator:
                 f"RNG state size to be {len(content)}"
             )
         s = np.frombuffer(content, STATE)[0]
+        # with none left, the next word starts a new round of 624, whatever `next` is
         pos = _WORDS if s["left"] == 1 else int(s["next"])
         self._seed = int(s["initial_seed"])
         engine = np.random.MT19937()
@@ -141,7 +144,7 @@ class Generator:
         return self
 
     def clone_state(self) -> Generator:
-        """A generator that will give the same numbers."""
+        """A new generator that will produce the same numbers."""
         return Generator().set_state(self.get_state())
 
     def get_offset(self) -> int:
@@ -163,6 +166,7 @@ class Generator:
         raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
 
     def _bits(self) -> Any:
+        """numpy's engine, made when the first number is drawn."""
         engine = self._engine
         if engine is None:
             with drawing:  # two threads with an engine each would draw the same numbers
@@ -187,29 +191,30 @@ def state_bytes(state: TensorImpl) -> bytes:
 
 
 def uniform32(g: Generator, n: int, bits: int = 24) -> Any:
-    """`n` doubles in [0, 1) from one word each, of which the lower `bits` count: what a float32 can
-    hold.
+    """`n` doubles in [0, 1), from the lower `bits` of one word each. 24 bits are those of a
+    float32's mantissa.
     """
     return (g.random32(n) & np.uint64((1 << bits) - 1)) * math.ldexp(1.0, -bits)
 
 
 def uniform64(g: Generator, n: int) -> Any:
-    """`n` doubles in [0, 1) from two words each, of which 53 bits count."""
+    """`n` doubles in [0, 1), from the lower 53 of 64 bits each: those of a double's mantissa."""
     return (g.random64(n) & np.uint64((1 << 53) - 1)) * math.ldexp(1.0, -53)
 
 
 @contextmanager
 def one_by_one(g: Generator) -> Iterator[Callable[[], float]]:
-    """A function that gives the next double in [0, 1), for those who do not know how many they will
-    need.
+    """A block with a function that returns the next double in [0, 1) at each call, for algorithms
+    that do not know how many they will need.
 
-    Numbers are drawn many at a time; at the end the stream is put where the last one that was asked
-    for left it.
+    Numbers are drawn many at a time. At the end of the block the stream is set to the place behind
+    the last number that was used.
     """
     with drawing:
         engine = g._bits()
         before, drawn, block = engine.state, 0, iter(())
 
+        # blocks of 64 numbers, then of four times as many as before, up to 65536
         def blocks() -> Iterator[Iterator[float]]:
             nonlocal drawn, block
             size = 64
@@ -222,6 +227,7 @@ def one_by_one(g: Generator) -> Iterator[Callable[[], float]]:
         try:
             yield chain.from_iterable(blocks()).__next__
         finally:
+            # back to the beginning, then past the numbers that were used
             engine.state = before
             g.random64(drawn - length_hint(block))
 

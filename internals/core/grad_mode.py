@@ -1,11 +1,11 @@
-"""Whether operators record what they do, thread by thread (`c10/core/GradMode.h`,
-`InferenceMode.h`).
+"""The grad mode and the inference mode of each thread (`c10/core/GradMode.h`, `InferenceMode.h`).
 
-The mode belongs to a thread, and asking a thread-local costs more than adding four floats. So
-`grad_mode.off` counts the threads that have it switched off: while it is 0, no thread needs to ask.
+The grad mode decides whether operators are recorded for backward. Each thread has its own; but
+reading a thread-local takes longer than adding four floats. So `grad_mode.off` counts the threads
+that have switched it off: while it is 0, no thread needs to read its own.
 
-How the real one differs: a C++ thread-local is one instruction away, and holds the forward-mode AD
-flag as well.
+How the real one differs: a C++ thread-local is read by one instruction; it also has the flag of
+forward-mode differentiation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class _ThreadMode(threading.local):
 
 
 class GradMode:
-    """`off`: in how many threads gradients are switched off at the moment."""
+    """`off` is the number of threads in which recording is switched off now."""
 
     __slots__ = ("off",)
 
@@ -38,7 +38,7 @@ def is_grad_enabled() -> bool:
 
 
 def set_grad_mode(enabled: bool) -> bool:
-    """Switch recording on or off in this thread; returns what it was."""
+    """Switches recording on or off in this thread. Returns whether it was on."""
     was = _mode.enabled
     if was is not enabled:
         _mode.enabled = enabled
@@ -48,11 +48,11 @@ def set_grad_mode(enabled: bool) -> bool:
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether tensors made in this thread are inference tensors, which autograd will never know."""
+    """Whether tensors made in this thread are inference tensors, which autograd never records."""
     return _mode.inference
 
 
 def set_inference_mode(enabled: bool) -> bool:
-    """Enter or leave inference mode in this thread; returns what it was."""
+    """Switches inference mode on or off in this thread. Returns whether it was on."""
     was, _mode.inference = _mode.inference, enabled
     return was

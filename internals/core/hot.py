@@ -1,15 +1,13 @@
-"""The switch between the three ways through an operator.
+"""The switch between the three paths through an operator.
 
 - The *reference path* is the one to read: `Dispatcher.call`, the kernels of the keys one after the
-  other, `TensorIterator`, numpy's loop, and `Allocator.allocate`, step by step. Whatever it
-  computes, the other two compute as well.
-- The *fast lane* (`_generated/fast_lane.py`, and the key set → kernel memo of the generated
-  operators) skips the steps of which nothing can be seen from outside. It is open while `hot.off`
-  is 0.
+  other, `TensorIterator`, numpy's loop, and `Allocator.allocate`, step by step. The other two paths
+  compute the same.
+- The *fast lane* (`_generated/fast_lane.py`, and the cache from key set to kernel of the generated
+  operators) skips all steps that have no effect outside. It is open while `hot.off` is 0.
 - *Compiled loops* take numpy's place for large tensors. They are open while `hot.readers` is 0.
 
-How the real one differs: PyTorch needs no such switch. Its layers are C++ and the compiler inlines
-them.
+How the real one differs: no such switch. Its layers are C++, and the compiler inlines them.
 """
 
 from __future__ import annotations
@@ -19,11 +17,9 @@ from contextlib import contextmanager
 
 
 class Hot:
-    """`off` counts the reasons to walk through the layers; `readers`, those among them that want
-    nothing else.
-
-    A key guard, a replaced kernel or allocator, a recording of what is called: these want every
-    layer to be asked, and the same bits and the same speed in the loop below.
+    """`off` counts the reasons to go through all layers, such as a key guard, a replaced kernel or
+    allocator, or a recording of calls. The loop at the end of the path may still be a compiled one.
+    `readers` counts those among the reasons that ask for numpy's loops too.
     """
 
     __slots__ = ("off", "readers")
@@ -33,7 +29,7 @@ class Hot:
 
     @contextmanager
     def detour(self) -> Iterator[None]:
-        """Every call in this block walks through the layers."""
+        """A block in which every call goes through the layers."""
         self.off += 1
         try:
             yield
@@ -42,7 +38,7 @@ class Hot:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Every call in this block takes the reference path, and no other."""
+        """A block in which every call takes the reference path, numpy's loops included."""
         self.readers += 1
         try:
             with self.detour():

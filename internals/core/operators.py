@@ -1,8 +1,8 @@
-"""The operators that there are, by name (`Dispatcher.h`: `operatorLookupTable_`).
+"""The table of operators, by name (`Dispatcher.h`: `operatorLookupTable_`).
 
-Most are only declared at first: a line of text each, which nothing reads before the first operator
-is asked for. Whoever asks for one by name gets its handle, which is made then; whoever walks over
-them all gets them all.
+Most operators are only declared at first, by a line of text each; the lines are read when the first
+operator is looked up. A handle is made when its operator is looked up; a loop over the table makes
+those of all.
 
 How the real one differs: every operator is registered when the library is loaded.
 """
@@ -22,14 +22,17 @@ class Operators(Mapping[str, "OperatorHandle"]):
     def __init__(self) -> None:
         self.version = 0
         self._handles: dict[str, OperatorHandle] = {}
-        self._names: dict[str, dict[str, None]] = {}  # of the overloads, by their common name
+        # "aten::add" → the names of its overloads in order (a dict as an ordered set)
+        self._names: dict[str, dict[str, None]] = {}
         self._lines: dict[str, str] = {}
         self._read: Callable[[], dict[str, str]] | None = None
 
     def declare(
         self, read: Callable[[], dict[str, str]], make: Callable[[str], OperatorHandle]
     ) -> None:
-        """Operators to come: `read` gives lines by name, `make` makes a handle of a line."""
+        """Sets how operators are found: `read` returns the lines by name, when they are first
+        needed; `make` makes a handle from a line.
+        """
         self._read, self._make = read, make
 
     @property
@@ -43,25 +46,26 @@ class Operators(Mapping[str, "OperatorHandle"]):
 
     @property
     def made(self) -> list[str]:
-        """The names of those that have a handle by now."""
+        """The names of the operators that have a handle by now."""
         return list(self._handles)
 
     def overloads(self, base: str) -> list[OperatorHandle]:
-        """The operators "aten::add" stands for."""
+        """The operators of a common name such as "aten::add"."""
         return [self[name] for name in self.names(base)]
 
     def names(self, base: str) -> list[str]:
-        """Their names."""
+        """The full names of the operators of a common name, such as "aten::add.Tensor"."""
         _ = self.lines  # so that they have been read
         return list(self._names.get(base, ()))
 
     def add(self, handle: OperatorHandle) -> None:
+        """Adds an operator whose handle is already made."""
         self._handles[handle.name] = handle
         self._names.setdefault(handle.name.partition(".")[0], {})[handle.name] = None
         self.version += 1
 
     def remove(self, name: str) -> None:
-        """Forget an operator that was added."""
+        """Removes an operator that was added; does nothing if there is none."""
         if self._handles.pop(name, None) is not None:
             del self._names[name.partition(".")[0]][name]
             self.version += 1

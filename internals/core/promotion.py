@@ -1,14 +1,14 @@
-"""Which dtype an operation on mixed operands computes in (`c10/core/ScalarType.cpp`,
-`aten/src/ATen/native/TypeProperties.cpp`).
+"""Type promotion: the dtype in which an operation on mixed operands computes
+(`c10/core/ScalarType.cpp`, `aten/src/ATen/native/TypeProperties.cpp`).
 
-Two rules. `promote_types` joins two dtypes: the higher category wins, and within a category the
-wider type (uint8 with int8 needs int16 to hold both). `result_type` looks at *how* each operand
-carries its dtype: tensors with dimensions speak first, 0-dim tensors second, plain Python numbers
-last, and a later class is heard only when its category is higher. That is why `int32_tensor + 1`
-stays int32 but `int32_tensor + 1.5` becomes float32.
+There are two rules. `promote_types` joins two dtypes: the higher category wins, and within a
+category the wider type (uint8 with int8 needs int16 to hold both). `result_type` also looks at
+*what* has the dtype: tensors with dimensions count first, 0-dim tensors second, Python numbers
+last, and a later kind counts only if its category is higher. That is why `int32_tensor + 1` stays
+int32 but `int32_tensor + 1.5` becomes float32.
 
-How the real one differs: PyTorch keeps `promote_types` as a precomputed lookup table over all its
-scalar types; 1.0.1 did not promote between two tensors with dimensions at all, it raised.
+How the real one differs: `promote_types` is a lookup table over all scalar types. PyTorch 1.0.1 did
+not promote two tensors with dimensions at all, it raised an error.
 """
 
 from __future__ import annotations
@@ -31,14 +31,13 @@ def promote_types(a: dtype, b: dtype) -> dtype:
             return dt.int16 if other is dt.int8 else other
         return low if low.itemsize > high.itemsize else high
     if high.category == COMPLEX and low is dt.float64:
-        return dt.complex128
+        return dt.complex128  # complex64 has parts of single precision only
     return high
 
 
 def result_type(operands: Iterable[Any]) -> dtype:
-    """The dtype an operation on `operands` (tensors and Python numbers) computes in.
-
-    Raises TypeError for an operand that is neither.
+    """The dtype in which an operation on `operands`, tensors and Python numbers, computes. Raises
+    TypeError for an operand that is neither.
     """
     with_dims: dtype | None = None
     zero_dim: dtype | None = None
@@ -57,8 +56,8 @@ def result_type(operands: Iterable[Any]) -> dtype:
 
 
 def can_cast(source: dtype, target: dtype) -> bool:
-    """Whether an in-place or `out=` result of `source` may be stored as `target`: never into a
-    lower category.
+    """Whether a result of dtype `source` may be stored in a given tensor of dtype `target`,
+    in-place or by `out=`: not if the category of `target` is lower. (Integers of any size may.)
     """
     if source.category == COMPLEX and target.category != COMPLEX:
         return False
@@ -68,11 +67,15 @@ def can_cast(source: dtype, target: dtype) -> bool:
 
 
 def _join(a: dtype | None, b: dtype) -> dtype:
+    """`promote_types`, where None stands for no dtype yet."""
     return b if a is None else promote_types(a, b)
 
 
 def _lift(strong: dtype | None, weak: dtype | None) -> dtype | None:
-    """`strong` decides, unless `weak` is of a higher category."""
+    """The dtype of operands of two kinds, where `strong` decides unless `weak` is of a higher
+    category. Then the result is as small as `strong` allows: a float32 tensor and a complex number
+    give complex64.
+    """
     if strong is None or weak is None:
         return strong or weak
     if strong.category == COMPLEX:

@@ -1,20 +1,21 @@
-"""Whether this thread is being profiled, and whom to tell (`aten/src/ATen/record_function.h`).
+"""The connection of lower floors to the profiler (`aten/src/ATen/record_function.h`).
 
-The profiler sits at the top of the house, in `internals.profiler`; what it must hear of happens
-below: the engine runs a node of the graph, a compiled function is called. So this floor keeps one
-slot per thread with the recorder, None at all other times, and `recorded(name, scope)`, a block
-that the recorder is told of. (Operators need no block: the dispatcher tells of them.)
+The profiler is on the top floor, in `internals.profiler`; but it records events of lower floors:
+the engine runs a node of the graph, a compiled function is called. So here each thread has a slot
+for a recorder, which is None when it is not being profiled; and `recorded(name, scope)` is a block
+that is reported to the recorder. (Operators need no such block: the dispatcher's observers report
+them.)
 
-The hot path does not look at the slot: whoever fills it also closes the fast lane, so `hot.off`
-is asked first:
+The hot path does not look at the slot. A profiler that fills it also closes the fast lane, so it is
+enough to test `hot.off` first:
 
     if hot.off:
         with recorded("prim::FusionGroup", Scope.TORCHSCRIPT_FUNCTION):
             return run(*args)
     return run(*args)
 
-How the real one differs: any number of callbacks, for all threads or for one, may be sampled and
-switched on and off; each says which of ten scopes it wants to hear of.
+How the real one differs: there may be any number of callbacks, for all threads or for one; they may
+be sampled, and each is called for some of ten scopes only.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ class Scope(IntEnum):
 
 
 class Recorder(Protocol):
-    """Who is told. `enter` returns what `exit` is to be given."""
+    """The interface of a recorder: `enter` is called at the beginning of a range, and its result is
+    given to `exit` at the end.
+    """
 
     def enter(self, name: str, scope: Scope, inputs: Any = (), sequence_nr: int = -1) -> Any: ...
 
@@ -47,6 +50,8 @@ class Recorder(Protocol):
 
 
 class Recording(threading.local):
+    """The recorder of this thread, or None."""
+
     recorder: Recorder | None = None
 
 
@@ -54,10 +59,10 @@ recording = Recording()
 
 
 class recorded:
-    """A block that this thread's recorder, if there is one, is told of.
+    """A block that is reported to this thread's recorder, if it has one.
 
-    `inputs` are the geometries of the tensors that go in: the tensors themselves must not be held
-    longer than without a profiler.
+    `inputs` are the geometries of the input tensors. The tensors themselves must not live longer
+    than they would without a profiler.
     """
 
     __slots__ = ("arguments", "entered", "recorder")

@@ -1,9 +1,9 @@
 """Results with names: `max(x, dim).values`, `.indices` (`torch/return_types.py`,
 `torch/csrc/utils/structseq.cpp`).
 
-An operator whose schema names its returns gives a tuple whose fields can be read by name. Its type
-is made from those names and is kept here; users find it as `internals.return_types.max`, and so
-does pickle.
+An operator whose schema names its returns returns a tuple whose fields can be read by name. The
+type of the tuple is made from these names and kept in this module; users, and pickle, find it as
+`internals.return_types.max`.
 
 How the real one differs: PyTorch builds C struct sequences from `native_functions.yaml`; these are
 tuples with properties.
@@ -16,14 +16,15 @@ from typing import Any
 
 
 class NamedResult(tuple[Any, ...]):
-    """A tuple with named fields. Built from its elements in order, or (as C struct sequences are)
-    from one sequence of them.
+    """A tuple with named fields. It is made from its elements, or from one sequence of them, as C's
+    struct sequences are.
     """
 
     __slots__ = ()
     _fields: tuple[str, ...] = ()
 
     def __new__(cls, *values: Any) -> NamedResult:
+        # one argument where there are more fields, or none: the sequence
         items = tuple(values[0]) if len(values) == 1 != len(cls._fields) else values
         if len(items) != len(cls._fields):
             raise TypeError(
@@ -41,9 +42,7 @@ class NamedResult(tuple[Any, ...]):
 
 
 def named(name: str, fields: tuple[str, ...]) -> type[NamedResult]:
-    """The result type `internals.return_types.NAME` with these fields; made on first demand, then
-    always the same.
-    """
+    """The type `internals.return_types.NAME` with these fields, made when first asked for."""
     known = globals().get(name)
     if known is None:
         body = {field: property(itemgetter(i), doc=f"field {i}") for i, field in enumerate(fields)}

@@ -1,11 +1,11 @@
-"""A Python number as a value of one dtype (`c10/core/Scalar.h`, `c10/util/TypeCast.h`).
+"""`Scalar`, a number without a dtype, and its conversion to an element (`c10/core/Scalar.h`,
+`c10/util/TypeCast.h`).
 
-Operators take their numbers as `Scalar`s: a bool, int, float or complex without a dtype. When a
-kernel stores one it has to become an element, and that conversion is *checked*: 300 is no uint8.
-Elements of one tensor stored in another are merely cast, as C casts.
+Operators take their numbers as `Scalar`s: a bool, int, float or complex. When a kernel stores one
+in a tensor it has to be converted, and this conversion is *checked*: 300 does not fit into a uint8.
+When elements of one tensor are stored in another they are cast as in C, without a check.
 
-How the real one differs: `Scalar` is a tagged union, and `Scalar::to<T>()` a template; the rules
-are the same.
+How the real one differs: `Scalar` is a tagged union, and `Scalar::to<T>()` a template.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LARGEST = {np.dtype(k): float(np.finfo(k).max) for k in (np.float16, np.float32
 
 
 def checked(value: Any, target: dtype) -> Any:
-    """`value` as a numpy scalar of dtype `target`: floats are truncated towards zero for integers.
+    """`value` as a numpy scalar of dtype `target`. Floats are truncated towards zero for integers.
 
     Raises RuntimeError when it does not fit: an imaginary part in a real dtype, a number out of
     range, NaN as an integer. Infinities and NaN are values of the floating dtypes. Negative
@@ -39,7 +39,7 @@ def checked(value: Any, target: dtype) -> Any:
     """
     kind = value.__class__
     if target.category == FLOATING and (kind is float or kind is int) and -6e4 < value < 6e4:
-        # fits even half precision
+        # the usual case, without further checks: the largest half is 65504
         return target.np.type(value)
     if target.category == BOOL:
         return np.bool_(value != 0)
@@ -59,22 +59,25 @@ def checked(value: Any, target: dtype) -> Any:
 
 
 def real(value: object, target: dtype) -> Any:
-    """`value` for a kernel that computes with real numbers of dtype `target`. Raises RuntimeError
-    for an imaginary part.
+    """`value` as a real number, for a kernel of the dtype `target`. Raises RuntimeError for a
+    complex number with an imaginary part.
     """
     return checked(value, target).item() if isinstance(value, complex) else value
 
 
 def overflow(target: dtype) -> RuntimeError:
+    """PyTorch's error for a number that does not fit into `target`."""
     return RuntimeError(f"value cannot be converted to type {C_NAME[target.name]} without overflow")
 
 
 def _integer(value: Any, target: dtype) -> Any:
+    """`value` as an integer of dtype `target`, with the checks described at `checked`."""
     if isinstance(value, float) and not math.isfinite(value):
         raise overflow(target)
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
         raise OverflowError("int too big to convert")
     info = np.iinfo(target.np)
+    # as in C++, a negative integer, but not a negative float, may wrap around in an unsigned type
     lowest = info.min if target.is_signed or isinstance(value, float) else -info.max
     if not lowest <= value <= info.max:
         raise overflow(target)
@@ -83,5 +86,8 @@ def _integer(value: Any, target: dtype) -> Any:
 
 
 def _check_magnitude(value: float, kind: np.dtype[Any], target: dtype) -> None:
+    """Raises RuntimeError for a finite number that is too large for `kind`, the dtype of `target`
+    or of its parts.
+    """
     if abs(value) > _LARGEST[kind] and math.isfinite(value):
         raise overflow(target)

@@ -1,10 +1,10 @@
-"""Operator schemas: the one line that declares an op (`aten/src/ATen/core/function_schema.h`,
-`torchgen/model.py`).
+"""Operator schemas: the line of text that declares an operator
+(`aten/src/ATen/core/function_schema.h`, `torchgen/model.py`).
 
-`parse_schema("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")` gives a
-`FunctionSchema`, and `str()` of it gives the line back. A `!` in an annotation, `Tensor(a!)`, says
-that the op writes to that argument; `Tensor(a)` on an argument and a result says that the result is
-a view of it. `*` makes the rest keyword-only.
+`parse_schema("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")` returns a
+`FunctionSchema`, whose `str()` is the line again. `Tensor(a!)`, with a `!`, is an argument that the
+operator writes to; `Tensor(a)` on an argument and on a result means that the result is a view of
+it. Arguments after `*` are keyword-only.
 
 How the real one differs: PyTorch has two parsers, one in C++ for dispatcher and JIT and one in
 Python for code generation, and more types (SymInt, Storage, Dimname, quantizers, function types).
@@ -27,8 +27,8 @@ BASE_TYPES = (
 
 @dataclass(frozen=True)
 class Type:
-    """`int[2]?` is base "int", is_list, list_size 2, optional. `Tensor?[]` has
-    optional_elements.
+    """The type of an argument or a result. `int[2]?` has base "int", is_list, list_size 2 and
+    optional; `Tensor?[]` has optional_elements.
     """
 
     base: str
@@ -45,7 +45,7 @@ class Type:
 
 @dataclass(frozen=True)
 class Argument:
-    """One parameter. `alias` is "" or the alias set, as in `Tensor(a!)`; `default` is None when
+    """One parameter. `alias` is the annotation, "a!" in `Tensor(a!)`, or ""; `default` is None when
     `has_default` is False.
     """
 
@@ -75,7 +75,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Return:
-    """One result, with a name when the schema gives one."""
+    """One result; `name` is "" if the schema has none."""
 
     type: Type
     name: str = ""
@@ -90,8 +90,8 @@ class Return:
 
 @dataclass(frozen=True)
 class FunctionSchema:
-    """A parsed declaration. `name` has no namespace and no overload: "add"; `overload` is "Tensor"
-    or "".
+    """A parsed schema: of "aten::add.Tensor(...)" the `namespace` is "aten", `name` "add" and
+    `overload` "Tensor", or "" if there is none.
     """
 
     namespace: str
@@ -145,22 +145,29 @@ class FunctionSchema:
 
 
 def python_name(name: str) -> str:
-    """The name of an argument in Python: `from_`, where the schema says `from`."""
+    """The name of an argument in Python: `from_` for `from`, which is a keyword."""
     return f"{name}_" if iskeyword(name) else name
 
 
 def parse_schema(text: str) -> FunctionSchema:
-    """Parse one declaration. Raises RuntimeError that shows the place which could not be read."""
+    """The schema of a line of text. Raises RuntimeError that shows the place of a mistake."""
     return _Parser(text).schema()
 
 
 class _Parser(SchemaParser[tuple[Type, str], Argument, Return]):
+    """The parser for the dispatcher. Some defaults are names: enums of C++ (`Mean` is 1), and
+    dtypes and formats, whose names are kept.
+    """
+
     named_defaults = {
         "None": None, "True": True, "False": False, "Mean": 1, "Sum": 2, "inf": float("inf"),
         "long": "long", "contiguous_format": "contiguous_format",
     }  # fmt: skip
 
     def schema(self) -> FunctionSchema:
+        """Reads the whole text. Raises RuntimeError for one with "...", which only the JIT
+        takes.
+        """
         parts = self.parse()
         if parts.is_vararg or parts.is_varret:
             raise RuntimeError(
@@ -186,7 +193,7 @@ class _Parser(SchemaParser[tuple[Type, str], Argument, Return]):
         return Type(base.text, True, size, reader.accept("?"), optional), alias
 
     def _alias(self) -> str:
-        """Of `(a! -> *)`, what comes before the arrow."""
+        """The annotation in parentheses, if there is one: "a!" for `(a! -> *)`, else ""."""
         if not self.reader.accept("("):
             return ""
         words = self.reader.expect_kind(IDENT).text + "!" * self.reader.accept("!")
@@ -206,6 +213,7 @@ class _Parser(SchemaParser[tuple[Type, str], Argument, Return]):
 
 
 def _show_default(value: object, type: Type) -> str:
+    """A default as schemas have it: `1` for [1, 1] of an `int[2]`."""
     if isinstance(value, list):
         if type.list_size and len(value) == type.list_size and len(set(value)) == 1:
             return _show_default(value[0], type)

@@ -4,12 +4,12 @@
     argument = type name ["=" default]
     results  = type [name] | "(" results ")" | "..."
 
-What a type is, and what is made of it, say the two who read schemas: the dispatcher (`schema.py`),
-for which a type is a word and its suffixes, and the JIT (`internals/jit/schema_parser.py`), whose
-types are those of its values.
+There are two subclasses, which read the types: that of the dispatcher (`schema.py`), for which a
+type is a word with suffixes, and that of the JIT (`internals/jit/schema_parser.py`), whose types
+are those of the values in its graphs.
 
-How the real one differs: it can read a schema without types for the arguments, and knows names of
-more defaults.
+How the real one differs: it can read a schema without types for the arguments, and has more
+defaults that are names.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ UNKNOWN_TYPE = (
 
 
 class Parts(NamedTuple):
-    """The parts of a schema. A name without namespace is in aten."""
+    """The parts of a schema. The namespace is "aten" if none is given. `is_vararg` and `is_varret`
+    say that "..." stands at the end of the arguments and in place of the results.
+    """
 
     namespace: str
     name: str
@@ -42,7 +44,7 @@ class Parts(NamedTuple):
 
 
 class DefaultKind(NamedTuple):
-    """The facts about a type that reading a default needs: `int[2] stride=1` gives [1, 1]."""
+    """The facts about a type that reading a default needs: `int[2] stride=1` means [1, 1]."""
 
     is_list: bool
     size: int | None
@@ -50,7 +52,9 @@ class DefaultKind(NamedTuple):
 
 
 class SchemaParser(Generic[T, A, R]):
-    """Reads one schema. Raises RuntimeError that shows where the text goes wrong."""
+    """The parser of one schema, for types T, arguments A and results R, which subclasses make.
+    Raises RuntimeError that shows the place of a mistake.
+    """
 
     named_defaults: dict[str, Any] = {}
 
@@ -58,21 +62,25 @@ class SchemaParser(Generic[T, A, R]):
         self.reader = TokenReader(text)
 
     def type(self) -> T:
-        """The type that comes next, with its annotation."""
+        """Reads a type, with its annotation."""
         raise NotImplementedError
 
     def default_kind(self, type: T) -> DefaultKind:
+        """The facts about `type` that are needed to read a default of it."""
         raise NotImplementedError
 
     def argument(self, name: str, type: T, **rest: Any) -> A:
-        """`rest` are `kwarg_only` and, if there is one, `default`."""
+        """Makes an argument. `rest` has `kwarg_only` and, if there is one, `default`."""
         raise NotImplementedError
 
     def result(self, name: str, type: T) -> R:
+        """Makes a result; its name may be ""."""
         raise NotImplementedError
 
     def parse(self) -> Parts:
+        """Reads the whole text."""
         reader = self.reader
+        # aten::add.Tensor: the first word may be the namespace
         name = reader.expect_kind(IDENT).text
         namespace = "aten"
         if reader.accept(":"):
@@ -91,6 +99,7 @@ class SchemaParser(Generic[T, A, R]):
         return Parts(namespace, name, overload, arguments, is_vararg, returns, is_varret)
 
     def _argument(self) -> A | str:
+        """Reads an argument, or "*" or "...", which stand in its place."""
         reader = self.reader
         if reader.accept("..."):
             return "..."
@@ -105,6 +114,7 @@ class SchemaParser(Generic[T, A, R]):
         return self.argument(name, type, kwarg_only=self.kwarg_only, default=default)
 
     def _result(self) -> R | None:
+        """Reads a result; None for "..."."""
         if self.reader.accept("..."):
             return None
         type = self.type()
@@ -112,12 +122,14 @@ class SchemaParser(Generic[T, A, R]):
         return self.result(self.reader.next().text if is_named else "", type)
 
     def _default(self, kind: DefaultKind) -> Any:
+        """Reads a default: a constant or a list of them. A constant for a list is repeated."""
         if kind.is_list and self.reader.at("["):
             return self.reader.items("[", ",", "]", lambda: self._constant(kind.is_float))
         value = self._constant(kind.is_float)
         return [value] * (kind.size or 1) if kind.is_list and value is not None else value
 
     def _constant(self, is_float: bool) -> Any:
+        """Reads a number, a string or one of `named_defaults`."""
         reader = self.reader
         sign = -1 if reader.accept("-") else 1
         token = reader.next()

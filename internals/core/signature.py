@@ -2,8 +2,12 @@
 `python_arg_parser.h`).
 
 `Signature.bind` looks at one call: do these arguments fit, by position, keyword and type? If so it
-returns an adapter, a small function compiled for calls of this shape, such as `lambda a, k:
-op(a[0], c1(a[1]), d2)`; if not, the reason, in PyTorch's words.
+returns an adapter, a small function compiled for all calls with arguments of these types:
+
+    lambda a, k: op(a[0], c1(a[1]), k['dim'], d3)
+
+where `a` are the positional and `k` the keyword arguments, `c1` converts one of them and `d3` is a
+default. If they do not fit it returns the reason, in PyTorch's words.
 
 How the real one differs: `FunctionSignature::parse` fills an array of arguments on every call;
 nothing is compiled.
@@ -43,8 +47,8 @@ class Signature:
     """One overload as Python sees it: parameters, their types, `out=` and `requires_grad=` where
     they apply.
 
-    With `order`, the names of some of its arguments, Python has to give just these, in this order;
-    the call warns.
+    `order` is for deprecated overloads: the names of some of the arguments, separated by spaces.
+    Calls give just these, by position in this order, and warn.
     """
 
     def __init__(
@@ -62,10 +66,12 @@ class Signature:
         self.n_out = 0 if out_op is None else sum(a.is_write for a in out_op.schema.arguments)
         names = [a.name for a in self.arguments]
         self.is_factory = all(n in names for n in OPTIONS)
+        # the fewest and the most arguments that a call may have
         self.fewest = sum(not a.has_default for a in self.arguments)
         self.most = len(self.arguments) + (self.n_out > 0) + self.is_factory
         self.positional = [a for a in self.arguments if not a.kwarg_only]
         self.first = 1 if method else 0
+        # x.permute(1, 0): the integers of a lone list may be given without brackets
         own = self.positional[self.first :]
         self.varargs = (
             len(own) == 1 and _is_int_list(own[0].type) and own[0].type.list_size in (None, 1)
@@ -80,7 +86,7 @@ class Signature:
         tensors.
         """
         n = len(self.positional)
-        source: dict[str, str] = {}
+        source: dict[str, str] = {}  # for each argument, its expression in the adapter's text
         if (
             self.varargs
             and len(args) > self.first
@@ -115,7 +121,7 @@ class Signature:
                 return (
                     _missing(absent) if absent else f"() got an unexpected keyword argument '{k}'"
                 )
-            if target not in names:  # out=, requires_grad=
+            if target not in names:  # out= and requires_grad= are not in the schema
                 extra.add(target)
                 continue
             if target in values:
@@ -131,6 +137,9 @@ class Signature:
         return self._adapter(values, source, extra, kwargs, operands)
 
     def _parameter(self, keyword: str) -> str | None:
+        """The parameter that a call means by `keyword`, under PyTorch's or numpy's name; None if
+        there is no such parameter.
+        """
         names = [a.name for a in self.arguments]
         for candidate in (keyword, NUMPY_NAMES.get(keyword, keyword)):
             if candidate in names:
@@ -149,12 +158,15 @@ class Signature:
         kwargs: dict[str, Any],
         operands: list[str],
     ) -> Any:
+        """Checks the types of `values`, and compiles the adapter; returns the reason, a string, if
+        they do not fit. `operands` are the numbers to be passed as tensors.
+        """
         scope: dict[str, Any] = {"op": self.op.call, "out_op": self.out_op and self.out_op.call}
         parts, missing = [], []
         required = {a.name for a in self.arguments if not a.has_default}
         for i, a in enumerate(self.op.schema.arguments):
             if a.name not in values or (values[a.name] is None and a.default == []):
-                # dim=None: as if not given
+                # dim=None, where the default is an empty list, counts as not given
                 if a.name in required:
                     missing.append(a.name)
                     continue
@@ -182,7 +194,8 @@ class Signature:
                 scope[f"c{i}"] = convert
                 given = f"c{i}({given})"
                 if str(a.type) in ("int", "int?") and type(values[a.name]) is int:
-                    # the usual case costs no call
+                    # The converter only checks that an int fits into an int64. Here the text of
+                    # the adapter does it, which saves a call.
                     at = source[a.name]
                     given = f"({at} if {~LARGEST} <= {at} <= {LARGEST} else {given})"
             parts.append(given)
@@ -190,6 +203,7 @@ class Signature:
             return _missing(missing)
         if operands:
             scope["wrapped"] = wrapped
+            # op(*wrapped(a[0], a[1]), ...): the dtype of one depends on the other
             parts[:2] = [f"*wrapped({parts[0]}, {parts[1]})"]
         if "out" in extra and kwargs["out"] is not None:
             if not _is_out(kwargs["out"], self.n_out):
@@ -205,12 +219,13 @@ class Signature:
             code = f"with_grad({code}, bool(k['requires_grad']))"
         if self.order:
             scope["warn"] = partial(warn_once, self._deprecation())
-            code = f"warn() or {code}"
+            code = f"warn() or {code}"  # `warn()` is None
         return eval(
             compile(f"lambda a, k: {code}", f"{__file__}: made from a signature", "eval"), scope
         )
 
     def _deprecation(self) -> str:
+        """The text of the warning: this signature, and the one to be used instead."""
         today = Signature(self.name, self.method, self.op, self.out_op)
         return (
             f"This overload of {self.name} is deprecated:\n\t{self.name}{self}\n"
@@ -218,6 +233,7 @@ class Signature:
         )
 
     def __str__(self) -> str:
+        """As PyTorch shows it in errors: `(Tensor input, int dim = None, *, Tensor out = None)`."""
         parts, starred = [], False
         for a in self.arguments[self.first :]:
             if a.kwarg_only and not starred:
@@ -234,8 +250,8 @@ class Signature:
 
 
 def _ordered(arguments: Sequence[Argument], order: str, method: bool) -> tuple[Argument, ...]:
-    """The arguments that `order` names, to be given by position; of a method `self` is the
-    first.
+    """The arguments that `order` names, all required and positional. `self` comes first for a
+    method: `sorted` is stable, so the others keep their order.
     """
     named = {
         a.name: replace(a, has_default=False, default=None, kwarg_only=False) for a in arguments
@@ -249,8 +265,8 @@ def _missing(names: list[str]) -> str:
 
 
 def wrapped(*operands: Any) -> list[TensorImpl]:
-    """The operands as tensors: numbers become 0-d tensors of a dtype that leaves the operation the
-    one it has with numbers.
+    """The operands as tensors: a number becomes a 0-d tensor, of a dtype with which the result has
+    the dtype it would have with the number.
     """
     common = result_type(operands)
     return [
@@ -260,8 +276,9 @@ def wrapped(*operands: Any) -> list[TensorImpl]:
 
 
 def _as_array(number: int, common: dtypes.dtype, operands: Sequence[Any]) -> Any:
-    """A bool stays one. An integer stays whole beside a tensor with dimensions, whose dtype wins:
-    -3 / uint8 is negative.
+    """`number` as a 0-d array of the dtype `common`, with two exceptions. A bool stays a bool. An
+    integer beside a tensor with dimensions becomes an int64: -3 as a uint8 would be 253, so that
+    -3 / uint8 would be positive.
     """
     if isinstance(number, bool):
         return np.asarray(number)
@@ -270,8 +287,8 @@ def _as_array(number: int, common: dtypes.dtype, operands: Sequence[Any]) -> Any
 
 
 def _check_list(position: int, t: Type, value: object) -> None:
-    """Once a list begins with a tensor PyTorch has made its choice. Raises TypeError for the first
-    element that is none.
+    """Raises TypeError for the first non-tensor element of a list that begins with a tensor:
+    PyTorch has then chosen this overload, and tries no other.
     """
     if (
         t.is_list
@@ -286,8 +303,8 @@ def _check_list(position: int, t: Type, value: object) -> None:
 
 
 def _found(t: Type, value: object) -> str:
-    """The words for what was found where `t` was wanted: for a list of ints that begins with
-    something else, that element.
+    """The end of the error for a value of a type other than `t`: it names the type of the value, or
+    of its first element where a list of ints was expected.
     """
     if _is_int_list(t) and isinstance(value, SEQUENCES) and value and not is_int(value[0]):
         return f", but found element of type {type_name(value[0])} at pos 0"
@@ -299,12 +316,13 @@ def _is_int_list(t: Type) -> bool:
 
 
 def _is_out(v: object, n: int) -> bool:
+    """Whether `v` can be the `out=` of an operator with `n` results."""
     return isinstance(v, TensorImpl) if n == 1 else isinstance(v, SEQUENCES) and len(v) == n
 
 
 def _default_value(a: Argument) -> Any:
-    """A default as kernels expect it: the schema writes `ScalarType dtype=long` and
-    `memory_format=contiguous_format`.
+    """A default as kernels expect it: where the schema has a name, as in `ScalarType dtype=long`
+    and `MemoryFormat memory_format=contiguous_format`, the object of that name.
     """
     if a.type.base == "ScalarType" and a.default is not None:
         return getattr(dtypes, a.default)

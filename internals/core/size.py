@@ -1,7 +1,7 @@
-"""`Size`: a tuple of dimension lengths that prints as PyTorch's (`torch/csrc/Size.cpp`).
+"""`Size`: the shape of a tensor, a tuple of the lengths of its dimensions (`torch/csrc/Size.cpp`).
 
-How the real one differs: PyTorch's sizes may be symbolic while it traces for the compiler; these
-are always integers.
+How the real one differs: its entries may be symbols while it traces for the compiler; here they are
+always integers.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from .tracer import tracer
 
 
 class Size(tuple[int, ...]):
-    """A tensor's shape. Slices, sums and multiples of a `Size` are `Size`s. Raises TypeError for
-    entries that are no ints.
+    """The shape of a tensor. Slices, sums and multiples of a `Size` are `Size`s. Raises TypeError
+    for entries that are not integers.
     """
 
     __slots__ = ()
 
     def __new__(cls, sizes: Iterable[SupportsIndex] = ()) -> Size:
         values: list[Any] = []
+        # under a trace an entry may be a number that the trace follows: it is kept as it is
         for i, s in enumerate(sizes):
             if hot.off and tracer.state is not None and tracer.state.is_traced_number(s):
                 values.append(s)

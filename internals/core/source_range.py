@@ -1,20 +1,22 @@
-"""Where in the user's source a node comes from (`torch/csrc/jit/frontend/source_range.h`).
+"""`SourceRange`: the place in the user's source that a node comes from
+(`torch/csrc/jit/frontend/source_range.h`).
 
-A `SourceRange` is a stretch of a `Source`. It can say `file:line:column`, which graphs print behind
-each node, and it can show itself in its surroundings, which errors do:
+A `SourceRange` is a range of characters of a `Source`. `file_line_col` has its file, line and
+column, which graphs print behind each node; `highlight` shows it among the lines around, as errors
+do:
 
     def f(x):
         y = x + zz
                 ~~ <--- HERE
         return y
 
-A traced node has no text to point at, only the Python stack it was recorded under: a `StackRange`.
+For a traced node there is no text, only the Python stack that it was recorded under: a
+`StackRange`.
 
-How the real one differs: the text of a source may be shared in pieces between ranges, and ranges of
-code that came out of an archive know the code that the archive was made from. Cells of a notebook
-are files in a temporary directory; here they are called `<cell>`, so that a graph reads the same
-every time. Markers there are indented by as many spaces as the line before them has bytes, which
-puts them elsewhere after a tab or an `é`.
+How the real one differs: ranges may share pieces of text, and ranges of code from an archive refer
+to the code that the archive was made from. Cells of a notebook are files in a temporary directory;
+here they are called `<cell>`, so that a graph is the same every time. It indents markers by the
+number of bytes before them, so that after a tab or an `é` they are in the wrong place.
 """
 
 from __future__ import annotations
@@ -27,16 +29,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-CONTEXT = 3
-CONTEXT_101 = 10
+CONTEXT = 3  # lines shown on each side of a range, its own included
+CONTEXT_101 = 10  # the same in PyTorch 1.0.1, without its own
 _CHECKOUT = str(Path(__file__).resolve().parents[2]) + os.sep
 _CELL = re.compile(r"^<ipython-input-|[\\/]ipykernel_\d+[\\/]")
 
 
 @dataclass(frozen=True)
 class Source:
-    """Program text. `first_line` is the number of its first line in the file, `indent` what was
-    taken off every line's start.
+    """A text, part of a file. `first_line` is the number of its first line in the file, `indent`
+    the number of columns that were removed from the start of each line.
     """
 
     text: str
@@ -46,13 +48,15 @@ class Source:
 
     @property
     def shown_name(self) -> str:
+        """The name of the file in graphs and errors."""
         return shown_name(self.filename or "<string>")
 
     def line_of(self, offset: int) -> int:
-        """The number of the line a position is on, counting from 0."""
+        """The number, from 0, of the line that a position in the text is on."""
         return self.text.count("\n", 0, offset)
 
     def start_of_line(self, offset: int) -> int:
+        """The position in the text of the beginning of the line that `offset` is on."""
         return self.text.rfind("\n", 0, offset) + 1
 
 
@@ -68,7 +72,7 @@ class SourceRange:
         return self.source.text[self.start : self.end]
 
     def file_line_col(self) -> tuple[str, int, int] | None:
-        """File name as shown, line from 1, column from 0. None when the source is in no file."""
+        """The file's name as shown, the line from 1, the column from 0; None without a file."""
         if self.source.filename is None:
             return None
         column = self.start - self.source.start_of_line(self.start) + self.source.indent
@@ -79,10 +83,10 @@ class SourceRange:
         )
 
     def highlight(self, function: str = "") -> str:
-        """The range in its surroundings: file and line (and `function`), two lines before and
-        after, every line of it marked.
+        """The range with two lines before and after, each of its own lines underlined, below a line
+        with the file, line number and `function`.
 
-        A range that is the whole text stands for itself.
+        For a range that is the whole text, only the text.
         """
         text, end = self.source.text, min(self.end, len(self.source.text))
         if self.end - self.start == len(text) or self.start > len(text):
@@ -94,6 +98,7 @@ class SourceRange:
         lines = text.split("\n")
         first = self.source.line_of(self.start)
         shown = lines[max(0, first - CONTEXT + 1) : first]
+        # each line of the range, and a marker below it; the last marker has the arrow
         at, begin = first, self.source.start_of_line(self.start)
         while begin < end:
             line_end = begin + len(lines[at])
@@ -111,7 +116,9 @@ class SourceRange:
         )
 
     def highlight_101(self) -> str:
-        """As PyTorch 1.0.1 shows it: ten lines around, only the first line marked, and no file."""
+        """The range as PyTorch 1.0.1 shows it: with ten lines before and after, only the first line
+        underlined, and no file.
+        """
         lines = self.source.text.split("\n")
         if lines and not lines[-1]:
             lines.pop()
@@ -119,6 +126,7 @@ class SourceRange:
             self.source.line_of(self.start),
             self.start - self.source.start_of_line(self.start),
         )
+        # the marker ends with the line, and has dots if the range goes on
         rest = len(lines[first]) - column if first < len(lines) else 0
         length = self.end - self.start
         mark = " <--- HERE" if length <= rest else "...  <--- HERE"
@@ -132,6 +140,8 @@ class SourceRange:
 
 
 class Frame(NamedTuple):
+    """A frame of the Python stack."""
+
     filename: str
     line: int
     function: str
@@ -158,8 +168,8 @@ class StackRange:
 
 
 def _marker(line: str, start: int) -> str:
-    """Tildes under `line` from `start` on, "" if there is nothing but space. Tabs and wide
-    characters keep their width.
+    """Tildes to be shown below `line`, from column `start` on; "" if there is only blank space.
+    Tabs stay tabs, and a wide character counts as two columns.
     """
     while start < len(line) and line[start] in " \t":
         start += 1
@@ -170,16 +180,17 @@ def _marker(line: str, start: int) -> str:
 
 
 def _columns(character: str) -> int:
+    """The width of a character on a screen: 2 for those of Chinese and others."""
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def shown_name(filename: str) -> str:
-    """A file name that does not depend on where this is installed: cells are `<cell>`, our own
-    files start at the checkout.
+    """The name of a file as shown. It does not depend on the installation: cells of notebooks are
+    `<cell>`, and names of our own files start at the repository's root.
     """
     if _CELL.search(filename):
         return "<cell>"
     if not filename.startswith(_CHECKOUT) or "site-packages" in filename:
-        # an environment may lie in the checkout
+        # the files of an environment are not ours, even if it is inside the repository
         return filename
     return filename.removeprefix(_CHECKOUT).replace(os.sep, "/")

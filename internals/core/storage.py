@@ -1,13 +1,13 @@
-"""`Storage`: a run of bytes with an owner, and nothing else (`c10/core/StorageImpl.h`).
+"""`Storage`: the memory of tensors, a number of bytes (`c10/core/StorageImpl.h`).
 
-A storage holds a `DataPtr`, its length in bytes, the allocator it came from and whether it may
-grow. It does not know what its bytes mean: sizes, strides and dtype belong to the tensors that look
-at it, and there may be many. When the last of them goes, the storage goes, and its `DataPtr` is
-cleared: that is the moment the memory returns.
+A storage has a `DataPtr`, a length in bytes, the allocator that the memory came from, and whether
+it may be resized. It does not know what its bytes mean: sizes, strides and dtype belong to the
+tensors on it, of which there may be many. When the last of them is freed, so is the storage: its
+`DataPtr` is cleared, and the memory goes back to the allocator.
 
-How the real one differs: `StorageImpl` is counted by an `intrusive_ptr` of its own; here Python's
-reference count of the `Storage` object does that job, so `sys.getrefcount(storage)` *is* the
-storage's use count. `Block`s from the caching allocator take a short way home in `__del__`.
+How the real one differs: `StorageImpl` has a reference count of its own (`intrusive_ptr`); here it
+is Python's, so `sys.getrefcount(storage)` *is* the storage's use count. `__del__` puts small blocks
+of the caching allocator straight into their free list.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _stats = caching_allocator.stats
 
 
 class Storage:
-    """Untyped bytes. Make one with `Storage.allocate(nbytes)` or from an existing `DataPtr`.
+    """Untyped bytes, made by `Storage.allocate(nbytes)` or from an existing `DataPtr`.
 
     `storage[i]` reads a byte, `bytes(storage)` copies all of them. `allocator` is None for memory
-    that was borrowed.
+    that another object owns.
     """
 
     __slots__ = ("_data", "_nbytes", "allocator", "_resizable", "__weakref__")
@@ -60,10 +60,8 @@ class Storage:
 
     @classmethod
     def allocate(cls, nbytes: int, device: device = CPU, pinned: bool = False) -> Storage:
-        """`nbytes` uninitialised bytes on `device`, or host memory that a GPU can reach by itself
-        if `pinned`.
-
-        Raises RuntimeError when there is no such memory.
+        """A storage of `nbytes` uninitialised bytes on `device`, or, if `pinned`, of host memory
+        that a GPU can reach by itself. Raises RuntimeError when there is not enough memory.
         """
         if not 0 <= nbytes <= LARGEST:
             check_nbytes(nbytes)
@@ -87,7 +85,7 @@ class Storage:
         free = data.recycle
         if free is None or hot.off or not data.active:  # type: ignore[attr-defined]
             data.clear()
-        else:  # what `CachingAllocator.release` does, for a small block that is not watched
+        else:  # as `CachingAllocator.release`, for a small block, when no history is recorded
             data.active = False  # type: ignore[attr-defined]
             _stats.bytes -= data.size  # type: ignore[attr-defined]
             free.append(data)
@@ -105,8 +103,8 @@ class Storage:
         return 1
 
     def resizable(self) -> bool:
-        """Whether `resize_` may replace the memory: not when it was borrowed, nor once `.numpy()`
-        lent it out.
+        """Whether `resize_` may replace the memory: not if another object owns it, nor after
+        `.numpy()` or DLPack has passed it on.
         """
         return self._resizable
 
@@ -127,8 +125,8 @@ class Storage:
         return self._data
 
     def memory(self) -> Any:
-        """A writable buffer over the bytes, for numpy to look through. It does not keep the storage
-        alive.
+        """A writable buffer over the bytes, for numpy's arrays. It does not keep the storage alive.
+        Raises RuntimeError for memory that is not on the CPU.
         """
         data = self._data
         memory = data._memory
@@ -142,8 +140,8 @@ class Storage:
         return memory
 
     def resize_(self, nbytes: int) -> Storage:
-        """Grow or shrink: new memory, the old bytes copied, the old memory given back. Raises
-        RuntimeError if not resizable.
+        """Moves the bytes to new memory of this size, as many as fit, and frees the old memory.
+        Raises RuntimeError if the storage is not resizable.
         """
         if not self._resizable:
             raise RuntimeError("Trying to resize storage that is not resizable")
@@ -151,22 +149,22 @@ class Storage:
         kept = min(nbytes, self._nbytes)
         if kept and self._data.pointer:
             copy_bytes(fresh, self, kept)
-        if not self._resizable:  # another thread has lent the memory out meanwhile
+        if not self._resizable:  # another thread has passed the memory on meanwhile
             raise RuntimeError("Trying to resize storage that is not resizable")
         self._data, fresh._data = fresh._data, self._data
         self.allocator, fresh.allocator = fresh.allocator, self.allocator
         self._nbytes, fresh._nbytes = nbytes, self._nbytes
         if fresh._nbytes:
-            # memory of no bytes has no readers; else every tensor on this storage must look at
-            # the new memory
+            # The numpy headers of the tensors on this storage point to the old memory. (If that had
+            # no bytes, nothing reads it.)
             for owner in gc.get_referrers(self):
                 if hasattr(type(owner), "forget_array"):
                     owner.forget_array()
         return self
 
     def copy_(self, source: Storage, non_blocking: bool = False) -> Storage:
-        """The bytes of another storage of the same size, from any device. Raises RuntimeError for
-        another size.
+        """Copies the bytes of another storage, which may be on another device. Raises RuntimeError
+        unless it has the same size.
         """
         if source.nbytes() != self._nbytes:
             raise RuntimeError(
@@ -176,14 +174,14 @@ class Storage:
         return self
 
     def fill_(self, value: int) -> Storage:
-        """The same byte everywhere."""
+        """Sets every byte to `value`, from 0 to 255."""
         return self.copy_(bytes_of(bytes([value]) * self._nbytes))
 
     def clone(self) -> Storage:
         return Storage.allocate(self._nbytes, self.device).copy_(self)
 
     def to(self, *, device: DeviceLike | None, non_blocking: bool = False) -> Storage:
-        """A copy on another device; the storage itself if it is there."""
+        """A copy on another device; the storage itself if it is on that device."""
         where = resolve(device)
         return (
             self
@@ -202,8 +200,8 @@ class Storage:
         return self.device is CPU and hooks("cuda").is_pinned(self._data.pointer)
 
     def pin_memory(self, device: DeviceLike = "cuda") -> Storage:
-        """A copy in page-locked memory; the storage itself if it is there already. Raises TypeError
-        for memory of a GPU.
+        """A copy in page-locked memory; the storage itself if it is pinned already. Raises
+        TypeError for memory of a GPU.
         """
         if self.device is not CPU:
             raise TypeError(
@@ -216,12 +214,12 @@ class Storage:
         )
 
     def is_shared(self) -> bool:
-        """Whether other processes may see the memory: only that of a GPU is said to be shared."""
+        """Whether other processes may use the memory: True for that of a GPU, as in PyTorch."""
         return self.is_cuda
 
     def __getitem__(self, i: int | slice) -> Any:
-        """A byte; a slice is a storage that looks at the same memory, even when this one has been
-        resized.
+        """A byte; or, for a slice, a storage on the same memory, which stays valid even if this
+        storage is resized.
         """
         if isinstance(i, slice):
             return self.lend()._slice(i)
@@ -233,16 +231,17 @@ class Storage:
         keeper._slice(at).fill_(value)
 
     def lend(self) -> Storage:
-        """The storage that keeps this memory for whoever borrows it: itself, if it cannot be
-        resized.
+        """The storage that others have to refer to so that the memory is not freed while they use
+        it: this one, if it cannot be resized.
 
-        Else the memory goes to a new storage, to which this one refers until it is resized.
+        If it can, the memory is moved to a new storage, the owner, and this one refers to the owner
+        until it is resized.
         """
         if not self._resizable:
             return self
         keeper = Storage(DataPtr(0, None, drop_reference), 0, self.allocator)
         lent = DataPtr(0, keeper, drop_reference, self.device)
-        data = self._data  # from here on nothing is called, so no other thread gets in
+        data = self._data  # from here on nothing is called, so no other thread can interfere
         if data.deleter is drop_reference:
             return data.context
         keeper._data, keeper._nbytes, lent.pointer, self._data = (
@@ -254,8 +253,8 @@ class Storage:
         return keeper
 
     def owner(self) -> Storage:
-        """Who got the memory from an allocator, or from outside: this storage, or the one that
-        lends it.
+        """The storage that got the memory from an allocator or from outside: this one, or the one
+        that its memory belongs to since `lend`.
         """
         found = self
         while isinstance(found._data.context, Storage):
@@ -263,6 +262,7 @@ class Storage:
         return found
 
     def _slice(self, i: slice) -> Storage:
+        """A storage on some of the bytes, which keeps this one alive."""
         start, stop, step = i.indices(self._nbytes)
         if step != 1:
             raise RuntimeError(
@@ -272,6 +272,7 @@ class Storage:
         return Storage(data, max(start, stop) - start)
 
     def _index(self, i: int) -> int:
+        """A possibly negative index as one from 0. Raises IndexError for one out of range."""
         if not -self._nbytes <= i < self._nbytes:
             raise IndexError(f"index {i} out of range for storage of size {self._nbytes}")
         return i % self._nbytes
@@ -299,8 +300,8 @@ class Storage:
 
 
 def copy_bytes(target: Storage, source: Storage, nbytes: int, non_blocking: bool = False) -> None:
-    """The first `nbytes` bytes of one storage into another, wherever they are. Raises
-    NotImplementedError for `meta`.
+    """Copies the first `nbytes` bytes of `source` to `target`, on any devices. Raises
+    NotImplementedError for `meta`, which has no bytes.
     """
     if META in (target.device, source.device):
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
@@ -313,6 +314,6 @@ def copy_bytes(target: Storage, source: Storage, nbytes: int, non_blocking: bool
 
 
 def bytes_of(content: bytes) -> Storage:
-    """A storage on memory of Python's, to be read only."""
+    """A storage on the memory of a bytes object, which must not be written to."""
     address = ctypes.cast(ctypes.c_char_p(content), ctypes.c_void_p).value or 0
     return Storage(DataPtr(address, content, drop_reference), len(content))

@@ -1,14 +1,13 @@
-"""Turns what a kernel stumbles over into an error of ours, where a call comes back to Python
+"""`StrayError`: the translation of errors that a kernel has no check for
 (`torch/csrc/Exceptions.h`).
 
-Kernels check their arguments, and say in PyTorch's words what is wrong. Where a check is missing,
-numpy, ctypes or Python itself complains about an array or a list that the caller has never seen.
-Such a stray error, one that no `raise` of this package made, becomes a `StrayError`: it names the
-operator and its arguments, and has the other as its cause.
+Kernels check their arguments, and raise PyTorch's errors. Where a check is missing, numpy, ctypes
+or Python itself raises an error about an array or a list that the caller has never seen. Such a
+stray error, one that does not come from a `raise` of this package, becomes a `StrayError`: it names
+the operator and its arguments, and has the other error as its cause.
 
-How the real one differs: there `END_HANDLE_TH_ERRORS` translates the exceptions of C++; where a
-check is missing it ends in a "INTERNAL ASSERT FAILED", in memory that is not the tensor's, or in a
-crash.
+How the real one differs: `END_HANDLE_TH_ERRORS` translates the exceptions of C++. Where a check is
+missing there, the result is "INTERNAL ASSERT FAILED", an access to other memory, or a crash.
 """
 
 from __future__ import annotations
@@ -26,19 +25,19 @@ _OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep, "<emitted "  # as i
 _PACKAGES = os.path.dirname(os.path.dirname(np.__file__))
 _LIBRARIES = tuple(os.path.join(_PACKAGES, name) + os.sep for name in ("numpy", "scipy", "numba"))
 _RAISES = opmap["RAISE_VARARGS"], opmap["RERAISE"]
-# the user asked for these, or is too deep in calls
-_MEANT = (Warning, FloatingPointError, RecursionError)
+# not translated: the user asked for the first two, and the last says that calls are nested too deep
+_DELIBERATE = (Warning, FloatingPointError, RecursionError)
 
 
 class StrayError(RuntimeError):
-    """Arguments that a kernel cannot take, and has no check for."""
+    """The error for arguments that a kernel cannot take, and has no check for."""
 
 
 def translate(
     error: Exception, name: str, args: Sequence[Any], kwargs: dict[str, Any] | None = None
 ) -> None:
-    """Raises StrayError in the name of the operator that was called so, if `error` is a stray one;
-    else the caller raises it.
+    """Raises StrayError if `error`, raised by a call of operator `name` with these arguments, is a
+    stray one. Otherwise it returns, and the caller raises `error` again.
     """
     if is_stray(error):
         given = [_described(a) for a in args] + [
@@ -51,9 +50,10 @@ def translate(
 
 
 def is_stray(error: Exception) -> bool:
-    """Whether it was raised below this package, by numpy or the interpreter. What a caller's own
-    kernel raises is not ours.
+    """Whether `error` was raised below code of this package, by numpy or the interpreter. Errors of
+    a user's own kernel are not stray.
     """
+    # the innermost frame of this package, unless code of the user was called from it
     tb, last = error.__traceback__, None
     while tb is not None:
         file = tb.tb_frame.f_code.co_filename
@@ -62,13 +62,16 @@ def is_stray(error: Exception) -> bool:
         elif not file.startswith(_LIBRARIES):
             last = None
         tb = tb.tb_next
-    if last is None or isinstance(error, _MEANT):
+    if last is None or isinstance(error, _DELIBERATE):
         return False
-    meant = last.tb_next is None and last.tb_frame.f_code.co_code[last.tb_lasti] in _RAISES
-    return not meant or (type(error) is AssertionError and not error.args)
+    # Did this very frame execute a `raise`? Then the error is one of our checks; but an assertion
+    # without a text is a check for ourselves.
+    deliberate = last.tb_next is None and last.tb_frame.f_code.co_code[last.tb_lasti] in _RAISES
+    return not deliberate or (type(error) is AssertionError and not error.args)
 
 
 def _described(value: Any) -> str:
+    """A short text for an argument: a tensor's dtype and shape, 40 characters of others."""
     if isinstance(value, TensorImpl):
         return f"Tensor of {value.dtype.name} {list(value.shape)}"
     if isinstance(value, (list, tuple)):

@@ -1,9 +1,8 @@
 """`TensorImpl`: a storage, an offset into it, and a geometry (`c10/core/TensorImpl.h`).
 
 This is all a tensor is. The methods here answer questions about the geometry; everything that
-computes is an operator and reaches the tensor through the dispatcher. `array(t)` looks at a
-tensor's bytes through a numpy header over the same memory: that is what CPU kernels work on. The
-header is made once and kept.
+computes is an operator and reaches the tensor through the dispatcher. CPU kernels work on
+`array(t)`, a numpy header over the tensor's own memory, which is made once and kept.
 
 The Python class users see (`internals.Tensor`) is registered here at start-up by the floor above,
 and `make` builds its instances, so that this floor never imports upwards.
@@ -46,9 +45,9 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T", bound="TensorImpl")
 _new: Any = object.__new__
-# what a tensor made in inference mode does without
+# the keys of autograd's bookkeeping, which a tensor made in inference mode does not have
 _BOOKS = AUTOGRAD_MASK | ADINPLACEORVIEW | RECORDS
-_entry = tuple.__getitem__  # `Size` has one of its own, for slices
+_entry = tuple.__getitem__  # faster than that of `Size`, which makes slices sizes again
 _stats = caching_allocator.stats
 
 
@@ -62,12 +61,12 @@ class VersionCounter:
 
 
 class AutogradMeta:
-    """The data that autograd keeps of a tensor; a tensor that never met it has none
-    (`torch/csrc/autograd/variable.h`).
+    """The data that autograd keeps about a tensor (`torch/csrc/autograd/variable.h`). It is made
+    when first needed: most tensors have none.
 
     `edge` says where in the graph the tensor came from: its `grad_fn` and which of that node's
     outputs it is; None for a leaf. `accumulator` is the `AccumulateGrad` of a leaf, once a graph
-    needed it; `hooks` what the user wants to run on its gradient.
+    needs it; `hooks` are the functions that the user wants to run on its gradient.
     """
 
     __slots__ = ("edge", "grad", "accumulator", "hooks", "retains_grad")
@@ -100,7 +99,9 @@ class DifferentiableViewMeta(AutogradMeta):
 
 
 class TensorImpl:
-    """Storage + storage_offset + geometry. See the module's docstring."""
+    """Storage + storage_offset + geometry: element (i, j, ...) is element number
+    `storage_offset + i * strides[0] + j * strides[1] + ...` of the storage.
+    """
 
     __slots__ = (
         "_storage",
@@ -215,6 +216,7 @@ class TensorImpl:
 
     @property
     def requires_grad(self) -> bool:
+        """Whether autograd records operations on the tensor. It may be set for leaves only."""
         return self._geometry.keys & RECORDS != 0
 
     @requires_grad.setter
@@ -234,6 +236,7 @@ class TensorImpl:
         was computed from others.
         """
         g = self._geometry
+        # not a leaf: it requires a gradient already, and its history cannot be switched off
         if self._autograd_meta is not None and self._autograd_meta.edge is not None:
             if not requires_grad:
                 raise RuntimeError(
@@ -322,17 +325,17 @@ def array(t: TensorImpl) -> Any:
 
 
 def snapshot(t: TensorImpl) -> Any:
-    """A copy of `array(t)`, for what is checked first and used afterwards: another thread may write
-    to `t` in between.
+    """A copy of `array(t)`, for values that are checked first and used afterwards, such as indices:
+    another thread may write to `t` in between, and an unchecked index would reach foreign memory.
 
-    numpy, too, looks at all indices, masks, counts and keys of a sort before it goes where they
-    say.
+    numpy itself needs such a copy too: it checks all indices, masks, counts and sort keys before it
+    uses them.
     """
     return array(t).copy("K")
 
 
 def host_array(t: TensorImpl) -> Any:
-    """The elements of a tensor anywhere, to be read only: `array(t)`, or a copy of what is on a
+    """The elements of a tensor on any device, to be read only: `array(t)`, or a copy of those on a
     GPU. No operator is called.
     """
     if t.device.type != "cuda":
@@ -348,9 +351,9 @@ def host_array(t: TensorImpl) -> Any:
 def make(
     storage: Storage, geometry: Geometry, storage_offset: int = 0, array: Array | None = None
 ) -> Any:
-    """A new tensor looking at `storage`. The caller answers for the geometry fitting into it: one
-    that follows from another tensor's does, one that came from elsewhere goes through
-    `make_checked`."""
+    """A new tensor on `storage`, without a check that the geometry fits into it. The geometry of a
+    view follows from that of a tensor and fits; use `make_checked` for one from elsewhere.
+    """
     t: Any = _new(_tensor_class)
     t._storage, t._geometry, t._offset, t._array = storage, geometry, storage_offset, array
     t._version_counter = t._autograd_meta = None
@@ -358,7 +361,7 @@ def make(
 
 
 def make_checked(storage: Storage, geometry: Geometry, storage_offset: int = 0) -> Any:
-    """`make`. Raises RuntimeError unless every element of the new tensor lies in the storage."""
+    """As `make`, but raises RuntimeError unless all elements of the tensor lie in the storage."""
     check_backed(storage, geometry, storage_offset)
     return make(storage, geometry, storage_offset)
 
@@ -376,7 +379,7 @@ def check_backed(storage: Storage, g: Geometry, storage_offset: int) -> None:
 
 
 def backed_ptr(t: TensorImpl) -> int:
-    """Where the first element is, for machine code, which believes what it is told.
+    """The address of the first element, for machine code, which checks nothing itself.
 
     Raises RuntimeError unless every element lies in the tensor's storage.
     """
@@ -388,7 +391,10 @@ def backed_ptr(t: TensorImpl) -> int:
 
 def empty(g: Geometry) -> Any:
     """A new tensor of geometry `g` on memory of its own, uninitialised. Raises RuntimeError when
-    there is no such memory.
+    there is not enough memory.
+
+    Where `g` is plain, the block comes straight from the allocator's free list for this size, and
+    the tensor is put together without the calls that the general case needs.
     """
     if g.plain and not hot.off:  # codegen writes the body of this into the fast lane
         kind = _tensor_class
@@ -418,13 +424,15 @@ def empty(g: Geometry) -> Any:
 
 
 def empty_pinned(g: Geometry) -> Any:
-    """A new tensor of geometry `g` in host memory that a GPU can reach by itself."""
+    """A new tensor of geometry `g` in pinned memory: memory of the host that a GPU copies from and
+    to by itself.
+    """
     return newly_made(make(Storage.allocate(bytes_spanned(g), CPU, pinned=True), g))
 
 
 def newly_made(t: TensorImpl) -> Any:
-    """`t`, which looks at memory no tensor has looked at before: in inference mode that makes it an
-    inference tensor.
+    """`t`, which is the first tensor on its storage: in inference mode it becomes an inference
+    tensor. (A view of a normal tensor stays normal there.)
     """
     if is_inference_mode_enabled():
         t._geometry = with_keys(t._geometry, t._geometry.keys & ~_BOOKS | INFERENCE)
@@ -432,8 +440,8 @@ def newly_made(t: TensorImpl) -> Any:
 
 
 def with_grad(t: TensorImpl, requires_grad: bool) -> Any:
-    """`t`, just made, marked if a gradient is wanted. Raises RuntimeError for integers and bools,
-    which have none.
+    """`t`, which has just been made, requiring a gradient if `requires_grad`. Raises RuntimeError
+    for integers and bools, which have none.
     """
     if requires_grad and t._geometry.dtype.category < dt.FLOATING:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
@@ -446,8 +454,8 @@ def empty_contiguous(sizes: Sequence[int], dtype: dtype, device: device = CPU) -
 
 
 def ready_array(block: Block, g: Geometry) -> Any:
-    """The numpy header over `block` for a contiguous tensor of geometry `g`; the block keeps the
-    last one made.
+    """The numpy header over `block` for a contiguous tensor of geometry `g`. The block keeps the
+    last one made: in a loop, the next tensor on it usually has the same geometry.
     """
     memory = block._memory
     if memory is None:
@@ -461,9 +469,7 @@ def ready_array(block: Block, g: Geometry) -> Any:
 
 
 def from_array(a: Array) -> Any:
-    """A tensor on new memory of our own with the contents of a numpy array whose dtype PyTorch
-    knows.
-    """
+    """A tensor on new memory with a copy of a numpy array, whose dtype must be one of PyTorch's."""
     t = empty(contiguous_geometry(a.shape, dt.BY_NUMPY[a.dtype]))
     array(t)[...] = a
     return t
@@ -472,13 +478,15 @@ def from_array(a: Array) -> Any:
 def alias(
     base: TensorImpl, sizes: Sequence[int], strides: Sequence[int], storage_offset: int
 ) -> Any:
-    """A view: a new tensor on the same storage. Dispatch keys are those of `base`."""
+    """A view: a new tensor on the storage of `base`, with its dtype, device and dispatch keys.
+    Strides and offset are in elements.
+    """
     g = base._geometry
     return make(base._storage, geometry(sizes, strides, g.dtype, g.device, g.keys), storage_offset)
 
 
 def version_counter(t: TensorImpl) -> VersionCounter:
-    """The counter of `t`, made on first demand."""
+    """The counter of `t`, made when first asked for."""
     counter = t._version_counter
     if counter is None:
         counter = t._version_counter = VersionCounter()
@@ -486,7 +494,7 @@ def version_counter(t: TensorImpl) -> VersionCounter:
 
 
 def autograd_meta(t: TensorImpl) -> AutogradMeta:
-    """The `AutogradMeta` of `t`, made on first demand."""
+    """The `AutogradMeta` of `t`, made when first asked for."""
     meta = t._autograd_meta
     if meta is None:
         meta = t._autograd_meta = AutogradMeta()
@@ -494,8 +502,8 @@ def autograd_meta(t: TensorImpl) -> AutogradMeta:
 
 
 def set_tensor_class(cls: type) -> None:
-    """Called once by the floor that defines the user's `Tensor` (`THPVariable_initModule` in
-    PyTorch).
+    """Makes all new tensors instances of `cls`. Called once by the floor that defines the user's
+    `Tensor` (`THPVariable_initModule` in PyTorch).
     """
     global _tensor_class
     _tensor_class = cls
@@ -506,6 +514,7 @@ def tensor_class() -> type:
 
 
 def _dim(dim: int, sizes: Size) -> int:
+    """`wrap_dim`, but a tensor without dimensions has no dimension 0 to ask for."""
     if not sizes:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return wrap_dim(dim, len(sizes))

@@ -1,13 +1,13 @@
-"""Words and signs of texts: schemas, types and graphs are read with this
+"""`TokenReader`: the lexer for the texts of schemas, types and graphs
 (`torch/csrc/jit/frontend/lexer.h`).
 
-A `TokenReader` walks a text one token at a time; `current` is the token not yet consumed. A token
-is a name, a number, a quoted string, a value (`%x.1`) or a sign; blanks and comments separate them.
-`items` reads a bracketed list whatever its elements are, `raw` reads what is not made of tokens:
-scopes, tensors written out.
+A `TokenReader` reads a text one token at a time; `current` is the next token, not yet consumed. A
+token is a name, a number, a quoted string, a value (`%x.1`) or a sign; blanks and comments separate
+them. `items` reads a list in brackets, with any elements; `raw` reads text that does not consist of
+tokens, such as scopes and the elements of tensors.
 
-How the real one differs: PyTorch uses the lexer of Python source for schemas and graphs too, so
-that `%x.1` reads as a `%`, a name and the number `.1`.
+How the real one differs: the lexer of Python source is used for schemas and graphs too, so `%x.1`
+is a `%`, a name and the number `.1`.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ _TOKEN = re.compile(
 
 
 class Token(NamedTuple):
+    """A token of a text, from character `start` up to `end`; at the end of the text it is empty."""
+
     kind: str
     text: str
     start: int
@@ -46,9 +48,7 @@ class Token(NamedTuple):
 
 
 class TokenReader:
-    """Reads `text` from its beginning. `filename` is what errors call it; without one they show
-    only the line.
-    """
+    """Reads `text` from its beginning. `filename` is for errors."""
 
     def __init__(self, text: str, filename: str | None = None) -> None:
         self.text, self.filename = text, filename
@@ -66,30 +66,31 @@ class TokenReader:
         return self._token_at(self.current.end)
 
     def at(self, text: str) -> bool:
+        """Whether `text` comes next, not as a quoted string."""
         return self.current.text == text and self.current.kind != STRING
 
     def accept(self, text: str) -> bool:
-        """Consumes `text` if it comes next; tells whether it did."""
+        """Consumes `text` if it comes next. Returns whether it did."""
         found = self.at(text)
         if found:
             self.next()
         return found
 
     def expect(self, text: str) -> Token:
-        """Consumes `text`. Raises RuntimeError when something else stands there."""
+        """Consumes `text`. Raises RuntimeError if another token comes next."""
         if not self.at(text):
             raise self.expected("arrow" if text == "->" else text)
         return self.next()
 
     def expect_kind(self, kind: str) -> Token:
-        """Consumes a token of that kind: IDENT, NUMBER, STRING, VALUE."""
+        """Consumes a token of this kind, such as IDENT. Raises RuntimeError for another one."""
         if self.current.kind != kind:
             raise self.expected(kind)
         return self.next()
 
     def items(self, opening: str, separator: str, closing: str, read: Callable[[], T]) -> list[T]:
-        """The results of `read` for the elements of a list between brackets. An `opening` of "" was
-        consumed before.
+        """The elements of a list in brackets, each read by `read`. If `opening` is "" the opening
+        bracket is already consumed.
         """
         if opening:
             self.expect(opening)
@@ -104,7 +105,7 @@ class TokenReader:
                 raise self.expected(closing)
 
     def integer(self, signed: bool = True) -> int:
-        """A whole number, with a minus before it if `signed`."""
+        """Consumes an integer, which may have a minus before it if `signed`."""
         negative = signed and self.accept("-")
         token = self.expect_kind(NUMBER)
         if not token.text.isdigit():
@@ -112,7 +113,7 @@ class TokenReader:
         return -int(token.text) if negative else int(token.text)
 
     def string(self) -> str:
-        """The string that a quoted literal stands for."""
+        """Consumes a quoted string and returns its value."""
         token = self.expect_kind(STRING)
         try:
             return unquote(token.text)
@@ -120,7 +121,9 @@ class TokenReader:
             raise self.error(str(why), token) from None
 
     def raw(self, pattern: re.Pattern[str], expected: str) -> str:
-        """The text that matches `pattern` right after the last token consumed, blanks included."""
+        """Consumes and returns the text that matches `pattern`, from the end of the last token on,
+        blanks included. Raises RuntimeError if none does, with `expected` as its name.
+        """
         match = pattern.match(self.text, self.previous.end)
         if match is None:
             raise self.expected(expected)
@@ -129,12 +132,12 @@ class TokenReader:
         return match.group()
 
     def comment(self) -> str:
-        """The comment that ends the line of the last token consumed; "" when there is none."""
+        """The comment behind the last consumed token, on the same line; "" if there is none."""
         gap = self.text[self.previous.end : self.current.start].partition("\n")[0]
         return gap.partition("#")[2].strip()
 
     def expected(self, what: str) -> RuntimeError:
-        """The error that says what should have come instead of `current`."""
+        """The error that `what` was expected in place of `current`."""
         kind = self.current.text if self.current.kind == SIGN else self.current.kind
         if kind in "\"'" and kind:
             what = "a valid token"
@@ -150,13 +153,14 @@ class TokenReader:
         if start == end:
             end = start + 1
         if start >= len(self.text):
-            # nothing can be underlined there: the last thing that can be seen
+            # at the end there is nothing to underline: underline the last visible character
             end = len(self.text.rstrip())
             start = max(end - 1, 0)
         place = SourceRange(Source(self.text, self.filename, 1), start, end).highlight()
         return RuntimeError(("\n" if leading_newline else "") + f"{message}:\n{place}")
 
     def _token_at(self, position: int) -> Token:
+        """The first token from `position` on, behind blanks and comments."""
         start = _SPACE.match(self.text, position).end()  # type: ignore[union-attr]
         match = _TOKEN.match(self.text, start)
         if match is None:
@@ -179,11 +183,11 @@ _ESCAPES = {
 
 
 def unquote(literal: str) -> str:
-    """The string that a quoted literal stands for.
+    """The value of a quoted string.
 
-    A byte that is not ASCII is written as three digits in base 8. Those of a negative `char` come
-    out of PyTorch's printer as signs below "0" (`é` as `\\0)+\\/.)`); the same sum of three digits
-    reads them, too. Raises ValueError for less than three.
+    A byte that is not ASCII is written as three octal digits. PyTorch's printer writes them wrongly
+    where C's `char` is negative, with signs below "0" as negative digits (`é` is `\\0)+\\/.)`); the
+    sum of the three, modulo 256, is the byte all the same. Raises ValueError for less than three.
     """
     body, out, i = literal[1:-1], bytearray(), 0
     while i < len(body):

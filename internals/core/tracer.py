@@ -1,17 +1,16 @@
-"""Whether this thread is tracing, and whom to tell (`torch/csrc/jit/frontend/tracer.h`,
-`isTracing`).
+"""The connection of lower floors to the tracer (`torch/csrc/jit/frontend/tracer.h`, `isTracing`).
 
-The tracer sits at the top of the house, in `internals.jit.tracing`; what it must hear of happens
-below: user code asks a tensor for its size, or makes a Python number of it. So this floor keeps one
-slot per thread. It holds the `TracingState` while user code runs under a trace, and None at all
-other times, also while an operator that was just recorded does its work.
+The tracer is on the top floor, in `internals.jit.tracing`; but it records events of lower floors:
+user code reads the size of a tensor, or makes a Python number of it. So here each thread has a
+slot. It has the `TracingState` while user code runs under a trace, and None otherwise, also while
+an operator that was just recorded computes.
 
-The hot path does not look at the slot: whoever fills it also closes the fast lane
-(`hot.detour()`), so `hot.off` is asked first.
+The hot path does not look at the slot. A tracer that fills it also closes the fast lane
+(`hot.detour()`), so it is enough to test `hot.off` first.
 
-How the real one differs: an integer argument that was computed from a size is remembered aside, by
-argument name, in the `ArgumentStash`, because the kernel's `int64_t` has no room for it. Here the
-int itself knows: it is a `TracedInt`.
+How the real one differs: the graph value of an integer argument that was computed from a size is
+kept apart, by argument name, in the `ArgumentStash`, since an `int64_t` has no room for it. Here
+the int itself has it: it is a `TracedInt`.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ RESIZE = (
 
 
 class Tracer(threading.local):
-    """`state` is an `internals.jit.tracing.state.TracingState` or None."""
+    """The slot of this thread: an `internals.jit.tracing.state.TracingState`, or None."""
 
     state: Any = None
 
@@ -48,7 +47,7 @@ tracer = Tracer()
 
 
 class TracedInt(int):
-    """An int on its way into an operator that knows which value of the graph it came from."""
+    """An int that is an operator's argument, with the `value` of the graph that it came from."""
 
     value: Any
 
@@ -59,7 +58,7 @@ class TracedInt(int):
 
 
 class TracedFloat(float):
-    """The same for a float."""
+    """A float that is an operator's argument, with the `value` of the graph that it came from."""
 
     value: Any
 
@@ -70,6 +69,6 @@ class TracedFloat(float):
 
 
 def warn_if_tracing(what: str, why: str = PYTHON_DATAFLOW) -> None:
-    """Give a TracerWarning that begins with `what` if this thread is tracing."""
+    """Gives a TracerWarning, `what` followed by `why`, if this thread is tracing."""
     if hot.off and tracer.state is not None:
         tracer.state.warn(what + why)

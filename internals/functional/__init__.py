@@ -1,8 +1,10 @@
-"""Functions of the top-level namespace whose Python signature the schema language cannot express
-(`torch/functional.py`).
+"""Functions of the top-level namespace that are written in Python (`torch/functional.py`).
 
-How the real one differs: there are more of them, and each first asks its arguments for a
-`__torch_function__`.
+Schemas cannot express their signatures: any number of tensors, as in `meshgrid(a, b, c)`, or
+arguments of several kinds in one place, as in `einsum`.
+
+How the real one differs: there are more of them, and each first looks for a `__torch_function__` of
+its arguments.
 """
 
 from __future__ import annotations
@@ -24,12 +26,12 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def einsum(*args: Any) -> Any:
-    """Sums of products in Einstein's notation: `einsum("ij,jk->ik", a, b)`, or `einsum(a, [0, 1],
-    b, [1, 2], [0, 2])`.
+    """The sum of products in Einstein's notation: `einsum("ij,jk->ik", a, b)`, or, with numbers for
+    letters, `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
 
-    Letters (numbers) that do not appear in the output are summed over; without an output, those
-    appearing once are kept, in alphabetical order. `...` stands for any number of further
-    dimensions, broadcast. See `internals.aten.native.einsum`.
+    The sum is over all letters that are not in the output. If no output is given, it has the
+    letters that occur once, in alphabetical order. `...` stands for any number of further
+    dimensions, which are broadcast. See `internals.aten.native.einsum`.
     """
     if len(args) < 2:
         raise ValueError(
@@ -40,6 +42,7 @@ def einsum(*args: Any) -> Any:
         equation, operands = _from_sublists(args)
     else:
         equation, operands = args[0], args[1:]
+    # einsum("ij,jk", [a, b]), the older form
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         return einsum(equation, *operands[0])
     if not isinstance(equation, str):
@@ -50,8 +53,8 @@ def einsum(*args: Any) -> Any:
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
-    """All tensors expanded to the shape they broadcast to: views with stride 0. Raises RuntimeError
-    when shapes do not fit.
+    """The tensors, expanded to the shape that they broadcast to: views with stride 0. Raises
+    RuntimeError when shapes do not fit.
     """
     return tuple(ops.broadcast_tensors(_only_tensors(tensors)))
 
@@ -64,7 +67,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
     given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     result = [1] * max(map(len, given), default=0)
     for index, shape in enumerate(given):
-        for d in range(-1, -1 - len(shape), -1):
+        for d in range(-1, -1 - len(shape), -1):  # shapes are aligned at their last dimension
             if shape[d] < 0:
                 raise ValueError("Attempting to broadcast a dimension with negative length!")
             if shape[d] in (1, result[d]):
@@ -80,21 +83,21 @@ def broadcast_shapes(*shapes: Any) -> Size:
 
 
 def block_diag(*tensors: Any) -> Any:
-    """A matrix with the given ones as blocks along its diagonal; a vector counts as one row, a
-    number as one element.
+    """A matrix with the given matrices as blocks along its diagonal; a vector counts as one row, a
+    0-d tensor as one element.
 
-    Raises RuntimeError for a tensor of more dimensions, TypeError for what is no tensor.
+    Raises RuntimeError for a tensor of more dimensions, TypeError for a non-tensor.
     """
     return ops.block_diag(_only_tensors(tensors))
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
-    """The grid of vectors and numbers, one expanded view for each: `result[i][p] ==
-    tensors[i][p[i]]`.
+    """The coordinates of a grid: an expanded view of each vector, with a dimension for every
+    vector, so that `result[i][p] == tensors[i][p[i]]` for an index `p`.
 
-    `indexing` "ij" gives the first dimension to the first tensor, "xy" the second one, as in
-    pictures; None warns, and means "ij". Raises RuntimeError for matrices, no tensors, or several
-    dtypes.
+    With `indexing` "ij" the first tensor runs along the first dimension; with "xy" along the
+    second, as in pictures. None warns, and means "ij". Raises RuntimeError for matrices, for no
+    tensors, and for several dtypes.
     """
     given = _unwrapped(tensors)
     return tuple(
@@ -103,29 +106,29 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
 
 
 def cartesian_prod(*tensors: Any) -> Any:
-    """Every choice of one element of each vector, one a row, as `itertools.product` gives them; a
-    single vector as it is.
+    """All combinations of one element of each vector, one in each row, in the order of
+    `itertools.product`; a single vector as it is.
     """
     return ops.cartesian_prod(_only_tensors(tensors))
 
 
 def atleast_1d(*tensors: Any) -> Any:
-    """Numbers as vectors of one element, all others as they are. A tuple for several tensors, or a
-    list of them.
+    """The tensor with at least one dimension: a 0-d one becomes (1,). The result is a tuple if
+    there are several tensors, or a list of them.
     """
     return functions.atleast_1d(*_one_or_list(tensors))
 
 
 def atleast_2d(*tensors: Any) -> Any:
-    """Numbers and vectors as matrices of one row, all others as they are. A tuple for several
-    tensors, or a list of them.
+    """The tensor with at least two dimensions: a vector becomes (1, n). The result is a tuple if
+    there are several tensors, or a list of them.
     """
     return functions.atleast_2d(*_one_or_list(tensors))
 
 
 def atleast_3d(*tensors: Any) -> Any:
-    """Vectors as (1, n, 1), matrices as (m, n, 1), all others as they are. A tuple for several
-    tensors, or a list of them.
+    """The tensor with at least three dimensions: a vector becomes (1, n, 1), a matrix (m, n, 1).
+    The result is a tuple if there are several tensors, or a list of them.
     """
     return functions.atleast_3d(*_one_or_list(tensors))
 
@@ -133,17 +136,18 @@ def atleast_3d(*tensors: Any) -> Any:
 def split(
     tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
 ) -> tuple[Any, ...]:
-    """Consecutive views of a number of positions each, the last perhaps shorter; or of the given
-    numbers of positions.
+    """Consecutive views along `dim`: of this size each, though the last may be shorter; or, for a
+    list, of these sizes.
     """
     return tensor.split(split_size_or_sections, dim)
 
 
 def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
-    """Places in a row-major tensor of `shape`, counted through, as one index tensor a dimension.
+    """The indices of elements of a tensor of this shape, as an index tensor for each dimension,
+    from their numbers in row-major order.
 
-    Raises TypeError for a shape that is none and for indices that are no integers, ValueError for a
-    negative size.
+    Raises TypeError for a `shape` of another type and for indices that are not integers, ValueError
+    for a negative size.
     """
     if indices.is_complex() or indices.is_floating_point() or indices.dtype is bool_:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
@@ -162,10 +166,8 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
 
 
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
-    """Positions of the elements that are not zero: shape (count, ndim), or with `as_tuple` one
-    index tensor a dimension.
-
-    Raises RuntimeError for `as_tuple` together with `out`.
+    """The indices of the elements that are not zero, (count, ndim); or, with `as_tuple`, an index
+    tensor for each dimension. Raises RuntimeError for `as_tuple` together with `out`.
     """
     if out is not None and not isinstance(out, TensorImpl):
         raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
@@ -177,12 +179,12 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
 
 
 def where(*args: Any, **kwargs: Any) -> Any:
-    """`where(condition, input, other)`: from `input` where `condition` is true, from `other`
-    elsewhere, broadcast together.
+    """`where(condition, input, other)`: the elements of `input` where `condition` is true, those of
+    `other` elsewhere; all three are broadcast.
 
-    `where(condition)` alone gives the positions of what is true, as `nonzero(condition,
-    as_tuple=True)` does. What PyTorch refuses, one argument that is neither tensor nor number, asks
-    the source map: `where("autograd engine")`, `where(nn.Linear)` (see `internals.source_map`).
+    `where(condition)` is `nonzero(condition, as_tuple=True)`. One argument of another kind, which
+    PyTorch refuses, is looked up in the source map: `where("autograd engine")`, `where(nn.Linear)`
+    (see `internals.source_map`).
     """
     if (
         len(args) == 1
@@ -196,7 +198,7 @@ def where(*args: Any, **kwargs: Any) -> Any:
 
 
 def _unwrapped(tensors: tuple[Any, ...]) -> list[Any]:
-    """The tensors of `f(a, b)`, and of `f([a, b])`."""
+    """The list of tensors that were given as `f(a, b)` or as `f([a, b])`."""
     return (
         list(tensors[0])
         if len(tensors) == 1 and isinstance(tensors[0], (list, tuple))
@@ -205,6 +207,7 @@ def _unwrapped(tensors: tuple[Any, ...]) -> list[Any]:
 
 
 def _only_tensors(tensors: tuple[Any, ...]) -> list[Any]:
+    """The tensors as a list. Raises TypeError for a non-tensor."""
     for i, t in enumerate(tensors):
         if not isinstance(t, TensorImpl):
             raise TypeError(
@@ -214,13 +217,13 @@ def _only_tensors(tensors: tuple[Any, ...]) -> list[Any]:
 
 
 def _one_or_list(tensors: tuple[Any, ...]) -> tuple[Any]:
-    """What an operator takes that has one overload for a tensor and one for a list."""
+    """The arguments for an operator with one overload for a tensor and another for a list."""
     return (tensors[0],) if len(tensors) == 1 else (tensors,)
 
 
 def _from_sublists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Operands alternating with lists of subscripts, and perhaps an output list at the end, as an
-    equation.
+    """The equation and the operands of a call `einsum(a, [0, 1], b, [1, 2], [0, 2])`, where the
+    list for the output may be missing.
     """
     equation = ",".join("".join(map(_letter, subscripts)) for subscripts in args[1::2])
     if len(args) % 2 == 1:
@@ -229,6 +232,7 @@ def _from_sublists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 
 def _letter(subscript: Any) -> str:
+    """The letter for a number from 0 to 51; "..." for an Ellipsis."""
     if subscript is Ellipsis:
         return "..."
     if not 0 <= subscript < len(_LETTERS):

@@ -1,10 +1,11 @@
-"""`lu`, and what is no longer there: `lstsq`, `symeig`, `eig`, `solve`, `matrix_rank`
+"""`lu`, and five functions that were removed: `lstsq`, `symeig`, `eig`, `solve`, `matrix_rank`
 (`torch/functional.py`, `torch/_linalg_utils.py`).
 
-PyTorch removed five functions of linear algebra whose successors in `linalg` take their arguments
-in another order or give something else. The names are kept so that the error can say so.
+PyTorch removed five functions of linear algebra, whose successors in `linalg` take their arguments
+in another order or return other results. The names still exist, and raise an error that explains
+what to use.
 
-How the real one differs: the errors show more of the code to write instead.
+How the real one differs: its errors show more of the code to write instead.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ def _lu_with_infos(
 def _lu_no_infos(
     A: Tensor, pivot: bool = True, get_infos: bool = False, out: tuple[Tensor, Tensor] | None = None
 ) -> tuple[Tensor, Tensor]:
-    """L and U of every matrix in one, and the pivots; with `get_infos` also `info`. The older
-    `linalg.lu_factor_ex`.
+    """The LU decomposition: a matrix with U in its upper triangle and L, without its diagonal of
+    ones, below; the pivots; and, with `get_infos`, `info`. `linalg.lu_factor_ex` is its newer name.
 
-    Raises RuntimeError as that, TypeError for an `out` that does not have as many tensors.
+    Raises RuntimeError where `lu_factor_ex` does, TypeError for an `out` with another number of
+    tensors.
     """
     LU, pivots, _ = F._lu_with_info(A, pivot, not get_infos)
     if out is None:
@@ -54,6 +56,7 @@ def _lu_no_infos(
 
 
 def _check_out(out: Any, count: int) -> None:
+    """Raises TypeError unless `out` is a tuple or a list of `count` elements."""
     if not isinstance(out, (tuple, list)):
         raise TypeError(f"argument 'out' must be tuple of Tensors, not {type(out).__name__}")
     if len(out) != count:
@@ -64,6 +67,8 @@ lu = boolean_dispatch("lu", BooleanDispatch("get_infos", 2, False, _lu_with_info
 
 
 def _removed(name: str, instead: str) -> Callable[..., Any]:
+    """A function of this name that raises an error; `instead` says what to use in its place."""
+
     def function(*args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(f"{_REMOVED} {instead}")
 

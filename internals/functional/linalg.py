@@ -1,7 +1,7 @@
-"""Norms and products: functions of the top-level namespace that choose their operator in Python
+"""`norm`, `tensordot` and `chain_matmul`: norms and products that choose their operator in Python
 (`torch/functional.py`).
 
-How the real one differs: each first asks its arguments for a `__torch_function__`.
+How the real one differs: each first looks for a `__torch_function__` of its arguments.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ def norm(
     out: Any = None,
     dtype: dtype | None = None,
 ) -> Any:
-    """A norm of `input` over `dim` (all dimensions when None), as of one long vector; with p =
-    "nuc" as of a matrix.
+    """The p-norm over `dim` (None: all dimensions), whose elements count as one vector.
 
-    `p` is a number, inf, -inf, "fro" (the same as 2) or "nuc" (the sum of singular values; two
-    dimensions). Raises RuntimeError for another string and for integer tensors.
+    `p` is a number, inf, -inf, "fro" (the same as 2) or "nuc": the sum of the singular values of a
+    matrix, for two dimensions. Raises RuntimeError for another string and for integer tensors.
     """
     dims: list[int] | None = None
     if dim is not None:
@@ -43,6 +42,7 @@ def norm(
         else:
             dims = dim  # type: ignore[assignment]
     if isinstance(p, str):
+        # "fro" of up to two dimensions is the 2-norm of all their elements
         if p == "fro" and (dim is None or isinstance(dim, int) or len(dim) <= 2):
             if out is None:
                 return linalg.vector_norm(input, 2, dims, keepdim, dtype=dtype)
@@ -65,11 +65,11 @@ def norm(
     "(Tensor, Tensor, Tensor, Optional[Tensor]) -> Tensor",
 )
 def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
-    """The sum of products over pairs of dimensions of `a` and `b`.
+    """The product of `a` and `b`, summed over pairs of dimensions; a matrix product for `dims` 1.
 
-    `dims` is how many: the last of `a` with the first of `b`; or two lists, of dimensions of `a`
-    and of `b`, as a tensor if you like. Raises RuntimeError for two dtypes, and for sizes that are
-    neither equal nor 1.
+    `dims` is the number of pairs, the last dimensions of `a` with the first of `b`; or two lists of
+    dimensions of `a` and of `b`, which may be a tensor. Raises RuntimeError for two dtypes, and for
+    sizes that are neither equal nor 1.
     """
     dims_a: list[int] = []
     dims_b: list[int] = []
@@ -93,6 +93,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
 
 
 def _last_and_first(a: Tensor, b: Tensor, dims: int) -> tuple[list[int], list[int]]:
+    """The last `dims` dimensions of `a` and the first of `b`. Raises RuntimeError for too many."""
     if dims < 0:
         raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
     if dims > min(a.dim(), b.dim()):
@@ -101,10 +102,10 @@ def _last_and_first(a: Tensor, b: Tensor, dims: int) -> tuple[list[int], list[in
 
 
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
-    """The product of matrices, in the order that takes the fewest multiplications;
+    """The product of matrices, in the order that takes the fewest multiplications.
     `linalg.multi_dot` is its newer name.
 
-    Raises RuntimeError for what is no matrix, two dtypes, and sizes that do not fit.
+    Raises RuntimeError for tensors that are not matrices, two dtypes, and sizes that do not fit.
     """
     return (
         ops.chain_matmul(list(matrices))

@@ -1,12 +1,12 @@
-"""Singular values of a matrix that has nearly a low rank: `svd_lowrank`, `pca_lowrank`
+"""`svd_lowrank` and `pca_lowrank`: the largest singular values, by random projection
 (`torch/_lowrank.py`).
 
-A few random combinations of the columns of A nearly span what all of them do. So A is projected on
-those, and what is left, a few rows, is decomposed. Every round of `niter` multiplies by A Aᴴ, which
-brings out the large singular values. Halko, Martinsson and Tropp, "Finding structure with
-randomness", 2009.
+If a matrix A has nearly a low rank, a few random combinations of its columns span nearly the same
+space as all of them. So A is projected onto these, and the result, a matrix with few rows, is
+decomposed. Each of `niter` rounds multiplies by A Aᴴ, which makes the large singular values
+dominate. (Halko, Martinsson and Tropp, "Finding structure with randomness", 2009.)
 
-How the real one differs: it takes sparse matrices, which is what it is good for.
+How the real one differs: it also takes sparse matrices, for which it is meant most of all.
 """
 
 from __future__ import annotations
@@ -24,33 +24,36 @@ if TYPE_CHECKING:
 def svd_lowrank(
     A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
 ) -> tuple[Any, Any, Any]:
-    """U (m, q), S (q) and V (n, q) with A, or A - M, nearly U diag(S) Vᴴ, for matrices of rank q or
+    """U (m, q), S (q) and V (n, q), with A - M (or A) nearly U diag(S) Vᴴ, if its rank is q or
     little more.
 
-    Chance is the default generator's. Raises RuntimeError for a `q` that is larger than the matrix
-    and for integers.
+    Random numbers come from the default generator. Raises RuntimeError for a `q` that is larger
+    than the matrix, and for integers.
     """
     q = 6 if q is None else q
     rows, columns = A.shape[-2:]
     if M is not None:
         A = A - M.expand(A.shape)
-    turned = rows < columns
-    if turned:
+    # a wide matrix is decomposed as its transpose, so that the side of q columns is the long one
+    transposed = rows < columns
+    if transposed:
         A = A.mH
     Q = approximate_basis(A, q, 2 if niter is None else niter)
+    # A is nearly Q Qᴴ A: (m, q) @ (q, n). The second factor is small, and its U is Qᴴ times that of
+    # A.
     U, S, Vh = svd(matmul(Q.mH, A), full_matrices=False)
     U, V = matmul(Q, U), Vh.mH
-    return (V, S, U) if turned else (U, S, V)
+    return (V, S, U) if transposed else (U, S, V)
 
 
 def pca_lowrank(
     A: Tensor, q: int | None = None, center: bool = True, niter: int = 2
 ) -> tuple[Any, Any, Any]:
-    """The `q` principal components of the rows of A, as columns of V: `svd_lowrank` of A less the
-    mean of its rows.
+    """U, S and V of A less the mean of its rows: the columns of V are the `q` principal components
+    of the rows. If not `center`, the mean is not subtracted.
 
-    q is 6 by default, or the smaller side of A. Raises ValueError for a `q` or an `niter` that is
-    negative or too large.
+    q is by default 6, or the smaller side of A. Raises ValueError for a negative `niter`, and for a
+    `q` that is negative or too large.
     """
     smaller = min(A.shape[-2:])
     if q is None:
@@ -67,6 +70,8 @@ def pca_lowrank(
 def approximate_basis(A: Tensor, q: int, niter: int = 2) -> Any:
     """`q` orthonormal columns (m, q) that nearly span the columns of A."""
     dtype = A.dtype if A.is_floating_point() or A.is_complex() else float32
+    # (m, n) @ (n, q). Each product is made orthonormal again: otherwise all columns would turn to
+    # the direction of the largest singular value.
     Q = qr(matmul(A, randn(A.shape[-1], q, dtype=dtype, device=A.device))).Q
     for _ in range(niter):
         Q = qr(matmul(A.mH, Q)).Q

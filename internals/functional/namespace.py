@@ -1,7 +1,9 @@
-"""The functions of the top-level namespace that are not generated (`torch/__init__.py`,
+"""The part of the top-level namespace that is not generated (`torch/__init__.py`,
 `torch/functional.py`).
 
-How the real one differs: most of these are C functions there.
+Some functions are defined here; the others are imported, and `internals` takes all from here.
+
+How the real one differs: most of these are C functions.
 """
 
 from __future__ import annotations
@@ -70,14 +72,17 @@ def numel(input: Tensor) -> int:
 
 
 def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is a floating point type, which complex ones are not."""
     return _tensor(input, "is_floating_point").is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
+    """Whether the dtype is complex."""
     return _tensor(input, "is_complex").is_complex()
 
 
 def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has negative numbers: all but bool and uint8."""
     return _tensor(input, "is_signed").is_signed()
 
 
@@ -87,6 +92,7 @@ def is_inference(input: Tensor) -> bool:
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether the two tensors have the same shape."""
     return _tensor(input, "is_same_size").shape == _tensor(other, "is_same_size").shape
 
 
@@ -97,7 +103,7 @@ def get_device(input: Tensor) -> int:
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """The smallest dtype that both convert to. Raises TypeError for what is no dtype."""
+    """The smallest dtype that both convert to. Raises TypeError for another type of argument."""
     for name, value in (("type1", type1), ("type2", type2)):
         if not isinstance(value, dtype):
             raise TypeError(
@@ -118,7 +124,9 @@ def can_cast(from_: dtype, to: dtype) -> bool:
 
 
 def typename(obj: Any) -> str:
-    """The name of an object's type; for a tensor its legacy name."""
+    """The name of an object's type, with its module; for a tensor such as
+    "internals.FloatTensor".
+    """
     if isinstance(obj, TensorImpl):
         return obj.type()  # type: ignore[attr-defined]
     kind = obj if isinstance(obj, type) else type(obj)
@@ -130,6 +138,7 @@ def typename(obj: Any) -> str:
 
 
 def _tensor(value: Tensor, function: str) -> Tensor:
+    """`value`. Raises TypeError, which names `function`, for a non-tensor."""
     if not isinstance(value, TensorImpl):
         raise TypeError(
             f"{function}(): argument 'input' (position 1) must be Tensor, not "

@@ -1,10 +1,10 @@
-"""Names that mean one thing to Python and another to the compiler (`torch/_jit_internal.py`,
-`torch/jit/_script.py`).
+"""Functions with a special meaning in scripts: `is_scripting`, `annotate`, `isinstance`
+(`torch/_jit_internal.py`, `torch/jit/_script.py`).
 
-Run by Python, `annotate(T, value)` is `value`; compiled, it also says what type the value has,
-which is how an empty list gets one. `isinstance(x, List[int])` asks in Python for the types of the
-elements, as the compiler knows them. They are here, and not with the compiler, because
-`nn.functional` uses them and is imported without it.
+In Python, `annotate(T, value)` is just `value`; in a compiled script it also sets the type of the
+value, which an empty list needs. `isinstance(x, List[int])` looks at the elements in Python; the
+compiler knows their type. They are here, and not with the compiler, because `nn.functional` uses
+them and is imported without it.
 
 How the real one differs: its `isinstance` warns about empty containers; `Attribute` is needed for
 `ScriptModule` subclasses only.
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
 
 T = TypeVar("T")
-BroadcastingList1: TypeAlias = T | Sequence[T]  # one T may stand for one, two, three of them
+# a list of one, two or three T; a single T stands for a list with that element only
+BroadcastingList1: TypeAlias = T | Sequence[T]
 BroadcastingList2: TypeAlias = T | Sequence[T]
 BroadcastingList3: TypeAlias = T | Sequence[T]
 
@@ -34,29 +35,27 @@ class Attribute(NamedTuple):
 
 
 def is_scripting() -> bool:
-    """False in Python, True in compiled code: `if not torch.jit.is_scripting():` hides what
-    TorchScript does not have.
+    """False in Python, True in compiled code: the compiler skips what is below
+    `if not torch.jit.is_scripting():`, so it may be code that TorchScript does not have.
     """
     return False
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
-    """`the_value`, which the compiler takes to be of `the_type`: `annotate(List[int], [])`."""
+    """`the_value`, which for the compiler has the type `the_type`: `annotate(List[int], [])`."""
     return the_value
 
 
 def unwrap_optional(x: Tensor | None) -> Any:
-    """`x`, which the compiler takes to be no None from here on. Raises AssertionError if it is
-    None.
-    """
+    """`x`, for the compiler no longer Optional. Raises AssertionError if it is None."""
     if x is None:
         raise AssertionError("Unwrapping null optional")
     return x
 
 
 def isinstance_(obj: Any, target_type: Any) -> bool:
-    """`isinstance` that knows `List[int]`, `Dict[str, Tensor]`, `Tuple[int, int]`, `Optional[T]`
-    and tuples of types.
+    """`isinstance` that also takes `List[int]`, `Dict[str, Tensor]`, `Tuple[int, int]` and
+    `Optional[T]`, whose elements it looks at, and tuples of types.
     """
     if isinstance(target_type, tuple) and not hasattr(target_type, "_fields"):
         return any(isinstance_(obj, t) for t in target_type)
@@ -75,7 +74,9 @@ def isinstance_(obj: Any, target_type: Any) -> bool:
 
 
 class BooleanDispatch(NamedTuple):
-    """Two functions behind one name, of which a flag chooses that must be constant in a script."""
+    """Two functions behind one name, and the flag that selects one of them: its name, its place
+    among the arguments and its default. In a script the flag must be a constant.
+    """
 
     arg_name: str
     place: int
@@ -88,8 +89,8 @@ dispatches: dict[Callable[..., Any], BooleanDispatch] = {}
 
 
 def boolean_dispatch(name: str, choice: BooleanDispatch) -> Callable[..., Any]:
-    """A function of that name which calls one or the other: their results are of different
-    types.
+    """A function of that name which calls one of the two. Since the compiler knows the flag, it
+    knows the type of the result, which differs between them.
     """
 
     @functools.wraps(choice.if_true)
@@ -111,8 +112,8 @@ overloads: dict[Callable[..., Any], tuple[str, ...]] = {}
 
 
 def overload(*signatures: str) -> Callable[[T], T]:
-    """For a function whose arguments may be of several types: a script's call takes the first that
-    fits.
+    """A decorator for a function whose arguments may have several types: a call in a script is
+    compiled for the first of these signatures that fits.
     """
 
     def mark(function: Any) -> Any:

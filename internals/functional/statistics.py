@@ -1,7 +1,11 @@
-"""Order and distances: functions of the top-level namespace that choose their operator in Python
+"""`unique`, `unique_consecutive` and `cdist`, which choose their operator in Python
 (`torch/functional.py`).
 
-How the real one differs: each first asks its arguments for a `__torch_function__`.
+In a script the type of each result must be known, and `unique` returns one, two or three tensors.
+So there is a function for each combination of its two flags, between which the compiler chooses
+(`scripting.boolean_dispatch`).
+
+How the real one differs: each first looks for a `__torch_function__` of its arguments.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ def _return_inverse_and_counts(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
     dim: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """The different elements, the place of each element among them, and how often each occurs."""
     if dim is not None:
         return ops.aten.unique_dim(input, dim, sorted, return_inverse, return_counts)
     return F._unique2(input, sorted, return_inverse, return_counts)
@@ -50,11 +55,12 @@ def _return_output(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
     dim: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """The different elements of `input`, in order; with `dim` the different slices along it.
+    """The different elements of `input` in ascending order; with `dim` the different slices along
+    it.
 
-    With `return_inverse` also, for each element, its place among them; with `return_counts` also
-    how often each occurs. NaN equals nothing, so each NaN is there. Raises NotImplementedError for
-    complex numbers.
+    With `return_inverse` there is also the place of each element of `input` among them, with
+    `return_counts` the number of times that each occurs. NaN is not equal to NaN, so all are in the
+    result. Raises NotImplementedError for complex numbers.
     """
     return _return_inverse_and_counts(input, sorted, return_inverse, return_counts, dim)[0]
 
@@ -82,8 +88,8 @@ def _consecutive_return_counts(
 def _consecutive_return_output(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Tensor:
-    """`input` without the elements, or slices along `dim`, that equal the one before; further
-    results as of `unique`.
+    """`input` without elements, or slices along `dim`, that are equal to the one before. Further
+    results are those of `unique`.
     """
     return F.unique_consecutive(input, return_inverse, return_counts, dim)[0]
 
@@ -91,8 +97,8 @@ def _consecutive_return_output(
 def _by_two_flags(
     name: str, at: int, both: Any, inverse: Any, counts: Any, plain: Any
 ) -> Callable[..., Any]:
-    """The choice by `return_inverse`, at place `at`, of a choice by `return_counts`, which comes
-    after it.
+    """A function that chooses one of four by the flag `return_inverse`, argument number `at`, and
+    the flag `return_counts`, the one after it.
     """
     flag, place = "return_counts", at + 1
     if_true = boolean_dispatch(name, BooleanDispatch(flag, place, False, both, inverse))
@@ -115,12 +121,12 @@ def cdist(
     p: float = 2.0,
     compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
 ) -> Tensor:
-    """The p-norm distances of all rows of `x1` (*, P, M) from all rows of `x2` (*, R, M), as (*, P,
-    R).
+    """The p-norm distances between all rows of `x1` (*, P, M) and all rows of `x2` (*, R, M), as
+    (*, P, R). The leading dimensions are broadcast.
 
-    Dimensions before these broadcast. `compute_mode` says whether Euclidean distances are taken
-    from a matrix product, which is faster and less exact: for more than 25 rows, always, or never.
-    Raises ValueError for another word.
+    `compute_mode` says whether Euclidean distances are computed by a matrix product, which is
+    faster and less exact: for more than 25 rows, always, or never. Raises ValueError for another
+    string.
     """
     if compute_mode == "use_mm_for_euclid_dist_if_necessary":
         return F.cdist(x1, x2, p, None)

@@ -1,18 +1,17 @@
-"""Your own operators, and your own kernels for existing ones (`torch/library.py`,
-`aten/src/ATen/core/library.cpp`).
+"""`Library`: registers your own operators, and your own kernels for existing ones
+(`torch/library.py`, `aten/src/ATen/core/library.cpp`).
 
     lib = Library("demo", "DEF")
     lib.define("triple(Tensor x) -> Tensor")
     lib.impl("triple", lambda x: x * 3, "CPU")
     internals.ops.demo.triple(internals.ones(2))
 
-`Library("aten", "IMPL").impl("add.Tensor", f, "CPU")` replaces a kernel of a built-in op until the
-library is closed: all tensors, methods and operators go through it from then on, because a
-registration empties the op's table and, for the ops behind + - * /, closes the fast lane. Use it as
-a context manager to undo it in time.
+`Library("aten", "IMPL").impl("add.Tensor", f, "CPU")` replaces a kernel of a built-in operator
+until the library is closed. All calls use the new kernel, because a registration empties the
+operator's table of kernels and, for the operators behind + - * /, closes the fast lane. Used as a
+context manager the library is closed at the end of the block.
 
-How the real one differs: PyTorch undoes the registrations when the Library object is destroyed, and
-warns when a kernel is overridden, as here.
+How the real one differs: the registrations are undone when the `Library` object is destroyed.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ from internals.core.hot import hot
 
 
 class Library:
-    """Registrations under one namespace. `kind` is "DEF" (may define ops), "IMPL" (kernels only) or
-    "FRAGMENT".
+    """A set of registrations in one namespace. A library of kind "DEF" defines the namespace,
+    "FRAGMENT" adds operators to it, and "IMPL" adds kernels only.
 
-    Raises ValueError for another kind or for defining a namespace that is reserved.
+    Raises ValueError for another kind, and for "DEF" with a namespace that is reserved.
     """
 
     def __init__(self, namespace: str, kind: str = "FRAGMENT", dispatch_key: str = "") -> None:
@@ -51,7 +50,9 @@ class Library:
         self._undo: list[Callable[[], None]] = []
 
     def define(self, schema: str) -> str:
-        """Declare an op, as in native_functions but without a namespace. Returns its name."""
+        """Declares an operator by its schema, without a namespace. Returns its full name. Raises
+        RuntimeError for a schema that cannot be parsed, a name that exists, and kind "IMPL".
+        """
         if self.kind == "IMPL":
             raise RuntimeError(
                 corrected(
@@ -67,6 +68,8 @@ class Library:
         except RuntimeError:
             dispatcher.operators.remove(op.name)
             raise
+        # An operator that writes has to raise the version of its argument, a view to know its base:
+        # both are the work of the kernel of this key.
         if parsed.is_mutable:
             op.kernels[DispatchKey.ADInplaceOrView] = KernelFunction(
                 "internals.aten.adinplaceorview:inplace", takes_keys=True
@@ -86,12 +89,12 @@ class Library:
         *,
         with_keyset: bool = False,
     ) -> None:
-        """Register `fn` as the kernel of `name` for `dispatch_key` ("CompositeImplicitAutograd"
-        when empty).
+        """Registers `fn` as the kernel of `name` for `dispatch_key` ("CompositeImplicitAutograd"
+        when empty). Warns if it replaces another kernel.
 
-        `fn` takes the schema's arguments, positionally and in order; with `with_keyset=True` the op
-        and the remaining key set come first, for `redispatch`. `fn` may be the string
-        "fallthrough".
+        `fn` takes the schema's arguments by position; with `with_keyset=True` the operator and the
+        remaining key set come first, for `redispatch`. `fn` may be the string "fallthrough": calls
+        then skip this key.
         """
         key = _key(dispatch_key or self.dispatch_key or "CompositeImplicitAutograd")
         op = dispatcher.find(name if "::" in name else f"{self.namespace}::{name}")
@@ -120,7 +123,7 @@ class Library:
         self._undo.append(undo)
 
     def close(self) -> None:
-        """Undo every registration of this library, the last one first."""
+        """Undoes all registrations of this library, the last one first."""
         while self._undo:
             self._undo.pop()()
 
@@ -139,7 +142,7 @@ class Library:
 
 
 class OpNamespace:
-    """`internals.ops.demo`: attribute access finds an operator by name."""
+    """A namespace such as `internals.ops.demo`, whose attributes are its operators."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -150,6 +153,7 @@ class OpNamespace:
         overloads = dispatcher.operators.overloads(prefix)
         if not overloads:
             raise missing_attribute(f"'_OpNamespace' '{self._name}' object", name)
+        # kept until the operator is defined anew or gets another overload
         packet = self._packets.get(name)
         if packet is None or packet._handles != overloads:
             packet = self._packets[name] = OpPacket(prefix, overloads)
@@ -163,8 +167,8 @@ class OpNamespace:
 
 
 class OpPacket:
-    """`internals.ops.demo.triple`: all overloads of a name; call it, or pick one by attribute
-    (`.default`, `.Tensor`).
+    """All overloads of an operator, such as `internals.ops.demo.triple`. A call chooses the
+    overload; attributes such as `.default` and `.Tensor` are single ones.
     """
 
     def __init__(self, name: str, handles: list[OperatorHandle]) -> None:
@@ -196,8 +200,8 @@ class OpPacket:
 
 
 class OpOverload:
-    """`internals.ops.demo.triple.default`: one overload. Called like any function of Python; else
-    it is its `OperatorHandle`.
+    """One overload, such as `internals.ops.demo.triple.default`. It is called with arguments by
+    position and by keyword; other attributes are those of its `OperatorHandle`.
     """
 
     def __init__(self, name: str, handle: OperatorHandle) -> None:
@@ -235,13 +239,14 @@ ops = Ops()
 
 
 def _reached(*names: str) -> Any:
-    """`internals.ops.demo.triple` by the names on the way to it: how copies and pickles refer to
-    it.
+    """The object at a path such as ("demo", "triple") below `internals.ops`. Copies and pickles of
+    the objects here consist of a call of this function.
     """
     return reduce(getattr, names, ops)
 
 
 def _key(name: str) -> DispatchKey:
+    """The dispatch key of this name. Raises RuntimeError for an unknown name."""
     try:
         return DispatchKey[name]
     except KeyError:

@@ -1,18 +1,17 @@
 """Conjugates in formulas, and gradients of complex numbers' parts
 (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-What gradient does a complex number z = x + iy get from a real result L? dL/dx + i dL/dy: both
-numbers in one, and the direction in which L grows fastest, so that an optimizer may go the other
-way as it does with real ones. (That is twice the derivative by the conjugate of z in Wirtinger's
-sense; twice that by z itself is its conjugate.)
+The gradient of a complex number z = x + iy, for a real result L, is dL/dx + i dL/dy. It is the
+direction in which L grows fastest, so an optimizer takes a step against it, as with real numbers.
+(It is twice Wirtinger's derivative by the conjugate of z.)
 
-For w = f(z) with an f that can be differentiated as a complex function, like exp or a product, the
-chain rule then says: the gradient of z is the gradient of w times the *conjugate* of f'(z). So the
-formulas are those for real numbers, with `conj` around the derivative, which for real tensors does
-nothing. Functions of another kind, `abs` or `angle`, have formulas made for them.
+For w = f(z) with a complex differentiable f, like exp or a product, the chain rule says: the
+gradient of z is the gradient of w times the *conjugate* of f'(z). So the formulas are those for
+real numbers with `conj` around the derivative, which does nothing for real tensors. Functions
+without such a derivative, like `abs` or `angle`, have their own formulas here.
 
-Where an operator made complex numbers of real ones the formula may give a complex gradient: the
-engine takes its real part.
+Where an operator makes complex numbers of real ones, a formula may return a complex gradient for
+the real input: the engine takes its real part.
 
 How the real one differs: formulas take the real part themselves (`handle_r_to_c`), and conjugate
 lazily.
@@ -33,14 +32,14 @@ if TYPE_CHECKING:
 
 
 def conj(x: Any) -> Any:
-    """The conjugate of a tensor or a number; a real one itself."""
+    """The conjugate of a tensor or a number; `x` itself if it is real."""
     if isinstance(x, TensorImpl):
         return ops._conj(x) if x._geometry.dtype.category == COMPLEX else x
     return x.conjugate()
 
 
 def real_part(t: Any) -> Any:
-    """The real part of a tensor; a real one itself."""
+    """The real part of a tensor; `t` itself if it is real."""
     return ops.real(t) if t._geometry.dtype.category == COMPLEX else t
 
 
@@ -50,30 +49,36 @@ def imaginary_part(t: Tensor) -> Any:
 
 
 def to_copy_backward(grad: Tensor, device: device, dtype: dtype) -> Any:
-    """The gradient where the tensor came from; of a complex one for a real tensor the real part,
-    without a warning.
+    """The gradient on the device and in the dtype of the tensor that was copied; for a real tensor
+    the real part of a complex gradient. (`to` alone would warn about the lost imaginary part.)
     """
     return (grad if dtype.category == COMPLEX else real_part(grad)).to(device, dtype)
 
 
 def polar_backward(grad: Tensor, result: Tensor) -> tuple[Any, Any]:
-    """How much of the gradient points along the number, and how much across, the way it turns."""
+    """The gradients of abs and angle for result = abs * exp(i * angle): how much of `grad` points
+    along the result's direction, d result / d abs, and along its derivative by the angle, i *
+    result.
+    """
     return real_part(conj(grad) * result.sgn()), real_part(conj(grad) * (result * 1j))
 
 
 def angle_backward(grad: Tensor, self: Tensor) -> Any:
-    """Across the number, the more the nearer it is to 0; at 0, and for real numbers, 0."""
+    """The gradient of angle(z): it is perpendicular to z, i * z / abs(z)**2 times `grad`. 0 where z
+    is 0, and for real numbers, whose angle is piecewise constant.
+    """
     if self._geometry.dtype.category != COMPLEX:
         return self.new_zeros(self.shape)
     return (grad * (self / self.abs().pow(2) * 1j)).masked_fill(self == 0, 0)
 
 
 def sgn_backward(grad: Any, self: Any, result: Any) -> Any:
-    """What of the gradient lies across the number, over its length; 0 at 0. The sign of a real
-    number is constant.
+    """The gradient of sgn(z) = z / abs(z): the component of `grad` perpendicular to z, divided by
+    abs(z). 0 where z is 0, and for real numbers, whose sign is piecewise constant.
     """
     if self._geometry.dtype.category != COMPLEX:
         return self.new_zeros(self.shape)
     length = self.abs()
+    # grad / result * result is grad: with the real part of the ratio it is the part along z
     across = grad / length - real_part(grad / result) * result / length
     return across.masked_fill(length == 0, 0)

@@ -1,10 +1,11 @@
 """The second derivative of sampling at the points of a grid
 (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-A value is a sum over elements, times weights that depend on the grid: `sum(weight * element)`. The
-gradient of the image is made of the weights, that of the grid of their slopes; so the derivatives
-of these gradients are made of slopes and of second derivatives. All are written in operators, on
-the taps of `internals.aten.native.grid_taps`, and so have derivatives themselves.
+An output is a weighted sum of image elements, `sum(weight * element)`, and the weights depend on
+the grid. The gradient of the image needs the weights, that of the grid their first derivatives; so
+the derivatives of these two gradients need first and second derivatives of the weights. All are
+written in operators, on the taps of `internals.aten.native.grid_taps`, and can be differentiated
+further.
 
 How the real one differs: a function each for two and for three dimensions.
 """
@@ -34,22 +35,25 @@ def grid_sampler_double_backward(
     align_corners: bool,
     mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
-    """The gradients of grad_output, input and grid, from those of the image's gradient and of the
-    grid's; None for either.
+    """The gradients of `grid_sampler_2d_backward`'s (grad_output, input, grid), or of the 3d one's.
+
+    `grads` are the gradients of its two results, the gradient of the image and that of the grid;
+    either may be None. `mask` says which of the three are wanted; the others are None.
     """
     of_image, of_grid = grads
-    results: list[Any] = [None, None, None]
+    sums: list[Any] = [None, None, None]
     options = interpolation, padding, align_corners
     if of_image is not None:
-        # the image's gradient is linear in grad_output: back means sampling again
+        # Sampling is linear in the image, and the image's gradient is its adjoint, applied to
+        # grad_output; the adjoint's adjoint is sampling: `of_image` at the same points.
         sample = ops.grid_sampler_2d if input.dim() == 4 else ops.grid_sampler_3d
         back = ops.grid_sampler_2d_backward if input.dim() == 4 else ops.grid_sampler_3d_backward
-        results[0] = sample(of_image, grid, *options)
-        results[2] = back(grad_output, of_image, grid, *options, [False, True])[1]
+        sums[0] = sample(of_image, grid, *options)
+        sums[2] = back(grad_output, of_image, grid, *options, [False, True])[1]
     if of_grid is not None:
         for i, part in enumerate(_through_derivatives(of_grid, grad_output, input, grid, *options)):
-            results[i] = part if results[i] is None else results[i] + part
-    return tuple(r if wanted else None for r, wanted in zip(results, mask))  # type: ignore[return-value]
+            sums[i] = part if sums[i] is None else sums[i] + part
+    return tuple(r if keep else None for r, keep in zip(sums, mask))  # type: ignore[return-value]
 
 
 def _through_derivatives(
@@ -61,9 +65,13 @@ def _through_derivatives(
     padding: int,
     align_corners: bool,
 ) -> tuple[Any, Any, Any]:
-    """The gradients of `sum(of_grid * gradient of the grid)`, for every combination of taps."""
+    """The gradients of `sum(of_grid * gradient of the grid)` by grad_output, input and grid, summed
+    over all combinations of taps, one tap for each dimension.
+    """
     dims, (n, c) = input.dim() - 2, input.shape[:2]
+    # a grid names x before y before z, so sizes are (W, H) or (W, H, D)
     sizes, points = input.shape[:1:-1], prod(grid.shape[1:-1])
+    # x: (N, C, W * H * D), g: (N, C, points); along, step: for each dimension (N, points)
     x, g = input.reshape([n, c, prod(sizes)]), grad_output.reshape([n, c, points])
     along = [d.squeeze(-1) for d in grid.reshape([n, points, dims]).split(1, -1)]
     step = [d.squeeze(-1) for d in of_grid.reshape([n, points, dims]).split(1, -1)]
@@ -71,19 +79,22 @@ def _through_derivatives(
     for combination in product(
         *(taps(along[d], sizes[d], interpolation, padding, align_corners) for d in range(dims))
     ):
-        inside, place = combination[0].inside, along[0].detach() * 0
+        # the position of this element in its flattened image, z * H * W + y * W + x; 0 for a tap
+        # outside, whose element is multiplied by 0 below
+        inside, position = combination[0].inside, along[0].detach() * 0
         for tap in combination[1:]:
             inside = inside & tap.inside
         for tap, size in zip(reversed(combination), reversed(sizes)):
-            place = place * size + tap.index.detach().where(inside, place * 0)
-        index = place.long().unsqueeze(1).expand([n, c, points])
-        element = x.gather(2, index) * inside.unsqueeze(1)
+            position = position * size + tap.index.detach().where(inside, position * 0)
+        index = position.long().unsqueeze(1).expand([n, c, points])
+        element = x.gather(2, index) * inside.unsqueeze(1)  # (N, C, points)
+        # how fast this element's weight changes as the point moves by `step`: (N, points)
         slope = sum(step[a] * _derivative(combination, [a]) for a in range(dims))
         to_output = to_output + element * slope.unsqueeze(1)
         to_input = to_input.scatter_add(2, index, g * (slope * inside).unsqueeze(1))
-        felt = (element * g).sum(1)
+        weight_grad = (element * g).sum(1)  # what a change of the weight would change: (N, points)
         for b in range(dims):
-            to_grid[b] = to_grid[b] + felt * sum(
+            to_grid[b] = to_grid[b] + weight_grad * sum(
                 step[a] * _derivative(combination, [a, b]) for a in range(dims)
             )
     return (
@@ -94,5 +105,9 @@ def _through_derivatives(
 
 
 def _derivative(combination: Sequence[Tap], by: list[int]) -> Any:
-    """The derivative of the product of weights by the dimensions in `by`: one or two."""
+    """The derivative of the product of weights by the one or two dimensions in `by`.
+
+    Each weight depends on its own dimension only, so each factor is differentiated as often as its
+    dimension occurs in `by`: 0, 1 or 2 times.
+    """
     return prod((tap.weight, tap.slope, tap.bend)[by.count(d)] for d, tap in enumerate(combination))

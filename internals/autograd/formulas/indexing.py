@@ -1,9 +1,9 @@
 """Gradients of reading and writing by index tensors (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-Reading and writing are each other's derivatives. What was read gets its gradient written back into
-zeros at the same places: *added*, for an element may have been read more than once. What was
-written over has no influence any more, so its gradient is 0 there; what was written finds its
-gradient by reading at the same places.
+Reading and writing are each other's derivatives. The gradient of a read is written into zeros at
+the same places; *added*, since an element may have been read more than once. A write has two
+gradients: that of the tensor is 0 where elements were overwritten, since they have no influence any
+more; that of the written values is read at the same places.
 
 How the real one differs: `gather(sparse_grad=True)` gives a sparse gradient; sparse tensors do not
 exist here.
@@ -22,16 +22,19 @@ if TYPE_CHECKING:
 
 
 def index_backward(grad: Tensor, sizes: Sequence[int], indices: Sequence[Any]) -> Any:
-    """Zeros with `grad` added at `indices`."""
+    """The gradient of the indexed tensor: zeros of these sizes with `grad` added at `indices`."""
     return ops._index_put_impl_(grad.new_zeros(sizes), indices, grad, True, True)
 
 
 def index_put_self_backward(grad: Tensor, indices: Sequence[Any], accumulate: bool) -> Any:
-    """`grad`, with zeros where something was written; all of it if it was added."""
+    """The gradient of the tensor that was written to: `grad` with zeros at `indices`; or all of
+    `grad` if the values were added (`accumulate`).
+    """
     return grad if accumulate else ops.index_put(grad, indices, grad.new_zeros(()), False)
 
 
 def index_put_values_backward(grad: Tensor, indices: Sequence[Any]) -> Any:
+    """The gradient of the written values: `grad` at `indices`."""
     return ops.index_Tensor(grad, indices)
 
 
@@ -59,7 +62,7 @@ def masked_select_backward(grad: Tensor, sizes: Sequence[int], mask: Tensor) -> 
     """
     shape = broadcast_shapes(sizes, mask.shape)
     if not shape:
-        return grad.sum()  # of one element or none
+        return grad.sum()  # a 0-d tensor: `grad` has one element, or none if the mask is false
     return ops._index_put_impl_(grad.new_zeros(shape), [mask.expand(shape)], grad, False, True)
 
 

@@ -2,10 +2,11 @@
 (`torch/csrc/autograd/FunctionsManual.cpp`: `pinv_backward`).
 
 As long as A keeps its rank, the pseudo-inverse A⁺ is smooth. When A changes by dA, A⁺ changes by
--A⁺ dA A⁺, as an inverse would, and besides by what happens outside of the columns and of the rows
-of A. The least squares solution is A⁺ B.
 
-How the real one differs: it does not.
+    -A⁺ dA A⁺  +  A⁺ A⁺ᴴ dAᴴ (1 - A A⁺)  +  (1 - A⁺ A) dAᴴ A⁺ᴴ A⁺
+
+The first term is that of an inverse; the others turn the column space and the row space of A. The
+least squares solution is A⁺ B.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 
 
 def pinv_backward(grad: Tensor, pinvA: Tensor, A: Tensor) -> Any:
-    """The gradient of A, given that of its pseudo-inverse. Products come in the order that keeps
-    them small.
+    """The gradient of A (..., m, n), given that of its pseudo-inverse (..., n, m).
+
+    The two branches are the same three terms, multiplied in the order in which the matrices between
+    are min(m, n) by min(m, n), or no larger than needed.
     """
     m, n = A.shape[-2:]
     pinvAh, gradh = pinvA.mH, grad.mH
@@ -44,8 +47,8 @@ def linalg_lstsq_backward(
     X: Tensor,
     wanted: tuple[bool, bool],
 ) -> tuple[Any, Any]:
-    """The gradients of A and B, given those of the solution and of the sums of squared residuals
-    (either may be None).
+    """The gradients of A (..., m, n) and B (..., m, k), given those of the solution X (..., n, k)
+    and of the sums of squared residuals (..., k). Either of these may be None.
     """
     vector = is_vector(A, B)
     if vector:
@@ -56,9 +59,10 @@ def linalg_lstsq_backward(
         gA = pinv_backward(gX @ B.mH, inverse, A) if wanted[0] else None
         gB = inverse.mH @ gX if wanted[1] else None
     if g_residuals is not None and g_residuals.numel():
-        missed = 2 * g_residuals.unsqueeze(-2) * (A @ X - B)
-        gA = missed @ X.mH if gA is None else gA + missed @ X.mH
-        gB = -missed if gB is None else gB - missed
+        # the derivative of sum((A X - B)**2) by A X - B; a change of X has no effect
+        g_difference = 2 * g_residuals.unsqueeze(-2) * (A @ X - B)
+        gA = g_difference @ X.mH if gA is None else gA + g_difference @ X.mH
+        gB = -g_difference if gB is None else gB - g_difference
     if vector and gB is not None:
         gB = gB.squeeze(-1)
     return gA if wanted[0] else None, gB if wanted[1] else None

@@ -1,12 +1,13 @@
-"""The gradients of the LU decomposition, and of what is solved with it
+"""The gradients of the LU decomposition, and of solving with it
 (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-A = P L U. Of what arrives at L and U, L below the diagonal and U from the diagonal on, one matrix
-is made, in the middle: the lower triangle of Lᴴ gL, the upper one of gU Uᴴ. Then L⁻ᴴ comes before
-it and U⁻ᴴ behind. The rows of a tall A that are left over are L₂ U, the columns of a wide one are L
-U₂; each has a gradient of its own, and one for the factor that it shares.
+A = P L U, with a permutation P, which is constant. For a square A the gradient is
 
-How the real one differs: it does not.
+    P L⁻ᴴ (tril(Lᴴ gL, -1) + triu(gU Uᴴ)) U⁻ᴴ
+
+where tril(..., -1) is the triangle below the diagonal: the diagonal of L is 1, and the one in the
+middle belongs to U. A tall A (m > n) has rows L₂ U below the square part, a wide one columns L U₂
+to its right. They have a gradient of their own, and add to that of the factor that they share.
 """
 
 from __future__ import annotations
@@ -28,16 +29,19 @@ def linalg_lu_backward(gL: Tensor, gU: Tensor, P: Tensor, L: Tensor, U: Tensor) 
     m, n = L.shape[-2], U.shape[-1]
     k = min(m, n)
     L1, U1 = L.narrow(-2, 0, k), U.narrow(-1, 0, k)
+    # (k, k) both: the matrices whose triangles are put together
     lower = zeros_like(U1) if gL is None else L1.mH @ gL.narrow(-2, 0, k)
     upper = zeros_like(U1) if gU is None else gU.narrow(-1, 0, k) @ U1.mH
     rest = None
     if m > k and gL is not None:
         gL2 = gL.narrow(-2, k, m - k)
         upper = upper - L.narrow(-2, k, m - k).mH @ gL2
+        # A₂ = L₂ U: gL₂ U⁻ᴴ
         rest = solve_triangular(U1.mH, gL2, upper=False, left=False)
     elif n > k and gU is not None:
         gU2 = gU.narrow(-1, k, n - k)
         lower = lower - gU2 @ U.narrow(-1, k, n - k).mH
+        # A₂ = L U₂: L⁻ᴴ gU₂
         rest = solve_triangular(L1.mH, gU2, upper=True, unitriangular=True)
     gA = solve_triangular(U1.mH, lower.tril(-1) + upper.triu(), upper=False, left=False)
     gA = solve_triangular(L1.mH, gA, upper=True, unitriangular=True)
@@ -46,8 +50,8 @@ def linalg_lu_backward(gL: Tensor, gU: Tensor, P: Tensor, L: Tensor, U: Tensor) 
 
 
 def lu_factor_ex_backward(grad: Tensor, LU: Tensor, pivots: Tensor, pivot: bool) -> Any:
-    """The gradient of A, given that of the one matrix that holds L and U. Without `pivot` there is
-    no kernel for the CPU.
+    """The gradient of A, given that of `LU`, one matrix with U in its upper triangle and L, without
+    its diagonal of ones, below. (`pivot=False` never arrives here on the CPU: it has no kernel.)
     """
     P, L, U = lu_unpack(LU, pivots)
     k = L.shape[-1]
@@ -55,20 +59,22 @@ def lu_factor_ex_backward(grad: Tensor, LU: Tensor, pivots: Tensor, pivot: bool)
 
 
 def lu_unpack_backward(gL: Any, gU: Any, sizes: Any) -> Any:
-    """The gradient of the one matrix that holds L and U."""
+    """The gradient of the matrix that holds L and U, of these sizes, given those of L and U."""
     lower = None if gL is None else padded(gL.tril(-1), *sizes[-2:])
     upper = None if gU is None else padded(gU.triu(), *sizes[-2:])
     return upper if lower is None else lower if upper is None else lower + upper
 
 
 def linalg_lu_solve_LU(gX: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoint: bool) -> Any:
-    """The gradient of the one matrix that holds L and U, for the X of A X = B, X A = B, or of these
-    with Aᴴ.
+    """The gradient of the matrix that holds L and U, for the X of A X = B (`left`) or X A = B, or
+    of these with Aᴴ (`adjoint`).
     """
     gB = lu_solve(LU, pivots, gX, left=left, adjoint=not adjoint)
     first, second = (X, gB) if left == adjoint else (gB, X)
+    # for A X = B it is -gB Xᴴ
     gA = -(first @ second.mH) if left else -(first.mH @ second)
     P, L, U = lu_unpack(LU, pivots)
+    # from A = P L U: gL = Pᵀ gA Uᴴ and gU = Lᴴ Pᵀ gA, each in its own triangle
     permuted = P.mT @ gA
     return (permuted @ U.mH).tril(-1) + (L.mH @ permuted).triu()
 

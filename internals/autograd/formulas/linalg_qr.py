@@ -1,13 +1,15 @@
 """The gradients of the QR decomposition and of products of reflections
 (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-A = Q R. What gradient arrives at Q along its own columns, and what arrives at R, meet in one small
-matrix, of which a triangle counts; what arrives at Q from outside of them is only multiplied by
-R⁻ᴴ. Of a wide A the left square part is decomposed, and the rest of R is Qᴴ times the rest of A.
+A = Q R, with Qᴴ Q = 1 and an upper triangular R. For a tall or square A (m >= n) the gradient is
 
-How the real one differs: for a product of reflections it begins at the result, which is saved for
-that, and takes one reflection after the other out of it by its inverse; here the product is built
-up again, and kept as it was before each of them.
+    (gQ + Q S) R⁻ᴴ,    S: Hermitian, with the upper triangle of gR Rᴴ - Qᴴ gQ
+
+Of a wide A the left square part is decomposed, and the rest of R is Qᴴ times the rest of A.
+
+How the real one differs: for a product of reflections it starts from the saved result and removes
+one reflection after the other by its inverse. Here the product is built up again, and its value
+before each reflection is kept.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 def linalg_qr_backward(
     gQ: Tensor | None, gR: Tensor | None, Q: Tensor, R: Tensor, mode: str
 ) -> Any:
-    """The gradient of A. Raises RuntimeError for mode "r", and for "complete" if that completed Q
-    by arbitrary columns.
+    """The gradient of A. Raises RuntimeError for mode "r", which computes no Q, and for "complete"
+    if A is tall: then the last columns of Q are arbitrary.
     """
     if mode == "r":
         raise RuntimeError(
@@ -47,6 +49,8 @@ def linalg_qr_backward(
         return _tall_backward(gQ, gR, Q, R)
     if gR is None:
         return padded(_tall_backward(gQ, None, Q, R.narrow(-1, 0, m)), m, n)
+    # wide: A = [A₁ A₂], R = [R₁ R₂] with A₁ = Q R₁ and R₂ = Qᴴ A₂. So R₂ gives Q the gradient
+    # A₂ gR₂ᴴ, where A₂ is Q R₂, and A₂ the gradient Q gR₂.
     rest, g_rest = R.narrow(-1, m, n - m), gR.narrow(-1, m, n - m)
     from_rest = Q @ rest @ g_rest.mH
     gQ = from_rest if gQ is None else gQ + from_rest
@@ -54,6 +58,7 @@ def linalg_qr_backward(
 
 
 def _tall_backward(gQ: Any, gR: Any, Q: Any, R: Any) -> Any:
+    """The gradient of A (..., m, n) with m >= n; gQ or gR may be None."""
     inner: Any = 0 if gR is None else gR @ R.mH
     if gQ is not None:
         inner = inner - Q.mH @ gQ
@@ -64,9 +69,10 @@ def _tall_backward(gQ: Any, gR: Any, Q: Any, R: Any) -> Any:
 def householder_product_backward(
     grad: Tensor, result: Any, input: Any, tau: Any
 ) -> tuple[Any, Any]:
-    """The gradients of the vectors and of the factors of the reflections.
+    """The gradients of `input` (..., m, n), whose columns are the vectors of the reflections, and
+    of their factors `tau` (..., k).
 
-    `result`, their product, is saved as PyTorch saves it; this formula does without.
+    `result`, their product, is an argument because PyTorch saves it too; it is not needed here.
     """
     m, n = input.shape[-2:]
     if not (input.numel() and tau.numel()):
@@ -86,10 +92,10 @@ def ormqr_backward(
     transpose: bool,
     wanted: tuple[bool, bool, bool],
 ) -> tuple[Any, Any, Any]:
-    """The gradients of the vectors, of the factors, and of what the reflections are applied to. C Q
-    is (Qᴴ Cᴴ)ᴴ.
+    """The gradients of `input`, the vectors of the reflections, of `tau`, their factors, and of
+    `other`, the matrix C that Q is multiplied by. C Q (`left` is False) is taken as (Qᴴ Cᴴ)ᴴ.
 
-    `result` is saved as PyTorch saves it; this formula does without.
+    `result` is an argument because PyTorch saves it too; it is not needed here.
     """
     if left:
         return _reflect_backward(grad, input, tau, other, transpose)
@@ -100,35 +106,38 @@ def ormqr_backward(
 def _reflect_backward(
     grad: Tensor, input: Tensor, tau: Tensor, C: Tensor, adjoint: bool
 ) -> tuple[Any, Any, Any]:
-    """For H₁ H₂ … H_k C, or the adjoint of that product times C: the gradients of the vectors, the
-    factors, and C.
+    """The gradients of the vectors, the factors and C, for H₁ H₂ … H_k C, or, with `adjoint`, for
+    (H₁ H₂ … H_k)ᴴ C. Each H is 1 - tau v vᴴ.
 
-    Each H is 1 - tau v vᴴ. Its gradient is W Rᴴ, where R is what it was applied to and W what
-    arrives there.
+    If H R has the gradient W, then H has the gradient W Rᴴ, from which those of v and tau follow,
+    and R the gradient Hᴴ W, which is passed on to the reflection before.
     """
     m, k = input.shape[-2], tau.shape[-1]
     if not (input.numel() and tau.numel()):
         return None, None, grad
+    # element i of vector i is 1 and those above are 0; only those below are stored
     vectors = input.narrow(-1, 0, k).tril(-1) + eye(m, k, dtype=input.dtype, device=input.device)
-    # the first to be applied comes first
+    # the reflection that is applied first comes first: of H₁ H₂ C it is H₂
     order = list(range(k)) if adjoint else list(range(k))[::-1]
     v = [vectors.narrow(-1, i, 1) for i in order]
     t = [tau.narrow(-1, i, 1).unsqueeze(-1) for i in order]
     t = [x.conj() for x in t] if adjoint else t
-    before = [C]
+    before = [C]  # R, the matrix that each reflection is applied to
     for x, factor in zip(v[:-1], t):
         before.append(_reflected(before[-1], x, factor))
+    # from the last reflection back to the first; `grad` is W, the gradient of H R
     g_vectors: list[Any] = [None] * k
     g_factors: list[Any] = [None] * k
-    for place, x, factor, R in zip(reversed(order), reversed(v), reversed(t), reversed(before)):
+    for position, x, factor, R in zip(reversed(order), reversed(v), reversed(t), reversed(before)):
         Rv, Wv = R.mH @ x, grad.mH @ x
-        g_vectors[place] = -(factor.conj() * (grad @ Rv) + factor * (R @ Wv)).squeeze(-1)
+        g_vectors[position] = -(factor.conj() * (grad @ Rv) + factor * (R @ Wv)).squeeze(-1)
         g_factor = -(Wv.mH @ Rv).squeeze(-1).squeeze(-1)
-        g_factors[place] = g_factor.conj() if adjoint else g_factor
+        g_factors[position] = g_factor.conj() if adjoint else g_factor
         grad = _reflected(grad, x, factor.conj())
     g_input = padded(stack(g_vectors, -1).tril(-1), m, input.shape[-1])
     return g_input, stack(g_factors, -1), grad
 
 
 def _reflected(t: Tensor, v: Tensor, tau: Tensor) -> Any:
+    """(1 - tau v vᴴ) t, without the m by m matrix: v is (..., m, 1), t (..., m, columns)."""
     return t - tau * (v @ (v.mH @ t))

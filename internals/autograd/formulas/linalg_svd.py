@@ -1,13 +1,14 @@
 """The gradient of the singular value decomposition (`torch/csrc/autograd/FunctionsManual.cpp`:
 `svd_backward`).
 
-A = U diag(S) Vh. When A changes by dA, the diagonal of Uᴴ dA V is what the singular values change
-by; what is beside the diagonal turns the columns of U and the rows of Vh into each other, and for
-that the squares of the singular values are divided by their differences. So S has a gradient
-everywhere, U diag(dS) Vh; U and Vh have one where no two singular values are equal. Vectors of a
-complex matrix are only known up to a phase, one for u and v together: a loss must not depend on it.
+A = U diag(S) Vh, with U (..., m, k), S (..., k) and Vh (..., k, n), k = min(m, n). When A changes
+by dA, look at M = Uᴴ dA V. Its diagonal (the real part) is the change of the singular values. Its
+other elements rotate the singular vectors among themselves: element (i, j) with weights of the form
+S[j] / (S[j]² - S[i]²). So S has the gradient U diag(gS) Vh everywhere, but U and Vh have one only
+where no two singular values are equal.
 
-How the real one differs: it does not.
+The vectors of a complex matrix have an arbitrary phase, one for each pair u and v together: a loss
+must not depend on it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def svd_backward(
     if U.dim() < 2:
         raise RuntimeError("svd: the gradient needs U and Vh, which compute_uv=False leaves out")
     m, k, n = U.shape[-2], S.shape[-1], Vh.shape[-1]
-    if full_matrices:
+    if full_matrices:  # the additional columns of U and rows of Vh are arbitrary: no gradient
         U, Vh = U.narrow(-1, 0, k), Vh.narrow(-2, 0, k)
         gU, gVh = (
             gU if gU is None else gU.narrow(-1, 0, k),
@@ -48,6 +49,7 @@ def svd_backward(
     inner = _rotation(gU, gVh, U, S, Vh)
     if gS is not None:
         inner = inner + eye(k, dtype=S.dtype, device=S.device) * gS.unsqueeze(-1)
+    # a tall U also turns out of its own column space, a wide Vh out of its row space
     if m > k and gU is not None:
         return matmul(matmul(U, inner) + _outside(U, gU / S.unsqueeze(-2)), Vh)
     if n > k and gVh is not None:
@@ -56,10 +58,11 @@ def svd_backward(
 
 
 def _rotation(gU: Any, gVh: Tensor | None, U: Tensor, S: Tensor, Vh: Tensor) -> Any:
-    """What turns singular vectors into each other, seen in their own basis: k by k; zeros on the
-    diagonal, or a phase.
+    """The part of Uᴴ gA V, (..., k, k), that comes from rotating singular vectors among themselves.
+    Its diagonal is 0, or, for complex matrices, imaginary: a phase.
     """
     squares = S * S
+    # element (i, j) is S[j]² - S[i]²; ones on the diagonal, which is 0 in the skew matrices below
     gaps = (
         squares.unsqueeze(-2)
         - squares.unsqueeze(-1)
@@ -82,6 +85,9 @@ def _rotation(gU: Any, gVh: Tensor | None, U: Tensor, S: Tensor, Vh: Tensor) -> 
 
 
 def _check_phase(around_U: Any, around_V: Tensor | None) -> None:
+    """Raises RuntimeError if the loss changes when a pair u, v is multiplied by a phase: the
+    effects on both, the imaginary parts of the diagonals, have to cancel out.
+    """
     total = sum(t.detach().diagonal(0, -2, -1).imag for t in (around_U, around_V) if t is not None)
     if not allclose(total, zeros_like(total), rtol=1e-2, atol=1e-2):
         raise RuntimeError(
@@ -92,7 +98,7 @@ def _check_phase(around_U: Any, around_V: Tensor | None) -> None:
 
 
 def _outside(basis: Tensor, t: Tensor) -> Any:
-    """The part of the columns of `t` that the columns of `basis` do not span."""
+    """The component of the columns of `t` that is orthogonal to those of `basis`."""
     return t - matmul(basis, matmul(basis.mH, t))
 
 

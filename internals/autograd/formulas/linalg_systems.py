@@ -1,14 +1,16 @@
 """Gradients of solutions, determinants and the matrix exponential
 (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-When A changes by dA, the X of A X = B changes by -A⁻¹ dA X. So the gradient of B is the G of Aᴴ G =
-dX, and that of A is -G Xᴴ: another system of equations, with the matrix Aᴴ. Its factors are known
-from the first one; they are used unless the gradient is to be differentiated again, which has to
-see A. The gradient of det A is conj(det A) A⁻ᴴ, a system with the identity matrix, and that of its
-logarithm A⁻ᴴ.
+When A changes by dA, the X of A X = B changes by -A⁻¹ dA X. So with gX, the gradient of X, that of
+B is the solution gB of Aᴴ gB = gX, and that of A is -gB Xᴴ. The LU factors of A are saved, and
+solve this system too. But if the gradient is to be differentiated again, it has to be written as a
+function of A: then the system is solved anew.
 
-How the real one differs: the same formulas; but for a singular A it has the gradient of the
-determinant only if that is to be differentiated again, else zeros.
+The gradient of det A is conj(det A) A⁻ᴴ, from a system with the identity matrix, and that of
+log |det A| is A⁻ᴴ.
+
+How the real one differs: for a singular A it has the gradient of the determinant only if that is to
+be differentiated again, else zeros.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ def linalg_solve_backward(
     left: bool,
     wanted: tuple[bool, bool],
 ) -> tuple[Any, Any]:
-    """The gradients of A and B in A X = B, or (without `left`) in X A = B."""
+    """The gradients of A (..., n, n) and B (..., n, k) in A X = B, or, if not `left`, X A = B."""
     vector = is_vector(LU, X)
     if vector:
         grad, X = grad.unsqueeze(-1), X.unsqueeze(-1)
@@ -60,7 +62,9 @@ def linalg_solve_triangular_backward(
     unitriangular: bool,
     wanted: tuple[bool, bool],
 ) -> tuple[Any, Any]:
-    """The gradients of A and B in A X = B with a triangular A; only what A is read of has one."""
+    """The gradients of A and B in A X = B with a triangular A. That of A has the same triangle: the
+    elements outside of it are never read.
+    """
     gB = solve_triangular(A.mH, grad, upper=not upper, left=left, unitriangular=unitriangular)
     gA = None
     if wanted[0]:
@@ -78,8 +82,8 @@ def triangular_solve_backward(
     unitriangular: bool,
     wanted: tuple[bool, bool],
 ) -> tuple[Any, Any]:
-    """The gradients of B and A in A X = B, or Aᵀ X = B with `transpose`; the second result was a
-    copy of A.
+    """The gradients of B and A in A X = B, or Aᵀ X = B with `transpose`. The operator's second
+    result is a copy of A, whose gradient, `grad_copy`, is added to that of A. Both may be None.
     """
     gA, gB = grad_copy, None
     if grad is not None:
@@ -93,16 +97,17 @@ def triangular_solve_backward(
 
 
 def linalg_det_backward(grad: Tensor, result: Tensor, A: Tensor, LU: Tensor, pivots: Tensor) -> Any:
-    """grad conj(det A) A⁻ᴴ, which has a limit where A is singular: there it is found from the
-    singular values.
+    """grad * conj(det A) * A⁻ᴴ. Where A is singular there is no A⁻ᴴ, but the product has a limit,
+    which is computed from the singular values.
     """
-    if A.shape[-1] == 1:  # det A is A itself
+    if A.shape[-1] == 1:  # det A is the only element of A
         return grad.unsqueeze(-1).unsqueeze(-1).expand_as(A)
     singular = result.abs() < 100 * _epsilon(A)
     if not singular.any().item():
         return _scaled_inverse(A, LU, pivots, grad * conj(result))
     if singular.all().item():
         return _singular_det_backward(grad, A)
+    # a batch with both kinds: each formula for the matrices that it is for
     regular = singular.logical_not()
     given = grad.expand(result.shape)
     gradient = _scaled_inverse(
@@ -115,8 +120,8 @@ def linalg_det_backward(grad: Tensor, result: Tensor, A: Tensor, LU: Tensor, piv
 def slogdet_backward(
     grad_sign: Any, grad_logabsdet: Any, A: Any, sign: Any, LU: Any, pivots: Any
 ) -> Any:
-    """g A⁻ᴴ, where g is the gradient of the logarithm of |det A|, with that of its angle as the
-    imaginary part.
+    """g * A⁻ᴴ, where g is the gradient of log(det A): its real part is that of log |det A|, its
+    imaginary part that of the angle, for a complex A.
     """
     g = grad_logabsdet
     if A.is_complex() and grad_sign is not None:
@@ -126,8 +131,8 @@ def slogdet_backward(
 
 
 def matrix_exp_backward(self: Any, grad: Tensor) -> Any:
-    """The upper right of the exponential of [[Aᴴ, grad], [0, Aᴴ]]: the derivative of exp at Aᴴ in
-    the direction of grad.
+    """The derivative of exp at Aᴴ in the direction of grad. It is the upper right quarter of the
+    exponential of the block matrix [[Aᴴ, grad], [0, Aᴴ]], (..., 2n, 2n).
     """
     A, n = self.mH, self.shape[-1]
     block = cat([cat([A, grad], -1), cat([zeros_like(A), A], -1)], -2)
@@ -135,22 +140,25 @@ def matrix_exp_backward(self: Any, grad: Tensor) -> Any:
 
 
 def _scaled_inverse(A: Tensor, LU: Tensor, pivots: Tensor, g: Tensor) -> Any:
-    """g A⁻ᴴ, for one number g a matrix, from the factors that determinants keep, where no one wants
-    to differentiate it.
+    """g * A⁻ᴴ with one number g for each matrix, from the saved LU factors unless gradients are
+    being recorded.
     """
     identity = eye(A.shape[-1], dtype=A.dtype, device=A.device)
     B = g.unsqueeze(-1).unsqueeze(-1) * identity
     if is_grad_enabled():
         return solve(A.mH, B)
+    # determinants may factorize Aᵀ instead of A, depending on its strides
     return ops.linalg_lu_solve(LU, pivots, B, True, not factors_transpose(A))
 
 
 def _singular_det_backward(grad: Tensor, A: Tensor) -> Any:
-    """grad times the conjugate of the cofactors of A = U S Vh: the product of the other singular
-    values in the place of each.
+    """grad times the conjugated cofactors of A = U diag(S) Vh. They are U diag(others) Vh, times
+    the determinants of U and Vh, where `others` has for each singular value the product of all
+    others.
     """
     U, S, Vh = svd(A)
     n = S.shape[-1]
+    # (..., n, n): the singular values in each row, with a 1 on the diagonal; the product of a row
     others = (
         S.unsqueeze(-2)
         .expand(*S.shape, n)
@@ -162,9 +170,12 @@ def _singular_det_backward(grad: Tensor, A: Tensor) -> Any:
 
 
 def _triangle(gradient: Tensor, upper: bool, unitriangular: bool) -> Any:
+    """The triangle of `gradient`; without its diagonal if A's is taken to be 1
+    (`unitriangular`).
+    """
     return gradient.triu(int(unitriangular)) if upper else gradient.tril(-int(unitriangular))
 
 
 def _epsilon(A: Tensor) -> float:
-    """The distance from 1 to the next number of the (real) dtype."""
+    """The distance from 1 to the next number of A's dtype, or of the real one if A is complex."""
     return float(2.0**-52 if A.dtype.to_real().itemsize == 8 else 2.0**-23)

@@ -1,13 +1,14 @@
 """Gradients of matrix products (`torch/csrc/autograd/FunctionsManual.cpp`: `mm_mat1_backward`,
 `mm_mat2_backward`).
 
-For C = A B the gradients are dA = dC Bᴴ and dB = Aᴴ dC (ᴴ is the transpose, for complex numbers
-conjugated): products again, of the same cost each as the one going forward. That is most of the
-work of training a network, so its layout matters: where B is the transpose of a weight matrix, as
-in `linear`, dB is computed as the transpose of dCᵀ A, and the weight finds its gradient laid out in
-memory as itself.
+For C = A B the gradients are gA = gC Bᴴ and gB = Aᴴ gC (ᴴ: transposed, and conjugated if complex).
+Each costs as much as the product itself; together they are most of the work of training a network.
 
-How the real one differs: it does the same, for sparse matrices too.
+The layout in memory matters too. Where B is the transpose of a weight matrix, as in `linear`, gB is
+computed as the transpose of gCᵀ A, so that the gradient of the weight has the weight's own layout
+and becomes its `.grad` without a copy.
+
+How the real one differs: it takes sparse matrices too.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 def mm_mat1_backward(
     grad: Tensor, mat2: Tensor, sizes: Sequence[int], strides: Sequence[int], alpha: int = 1
 ) -> Any:
-    """alpha * grad @ mat2ᴴ, column-major if `mat1`, of the given sizes and strides, was."""
+    """alpha * grad @ mat2ᴴ: (rows, columns) @ (columns, inner). The result is column-major if
+    `mat1`, which had these sizes and strides, was.
+    """
     if strides[0] == 1 and strides[1] == sizes[0]:
         result = _t(ops.mm(conj(mat2), _t(grad)))
     else:
@@ -41,7 +44,9 @@ def mm_mat1_backward(
 def mm_mat2_backward(
     grad: Tensor, mat1: Tensor, sizes: Sequence[int], strides: Sequence[int], alpha: int = 1
 ) -> Any:
-    """alpha * mat1ᴴ @ grad, column-major if `mat2`, of the given sizes and strides, was."""
+    """alpha * mat1ᴴ @ grad: (inner, rows) @ (rows, columns). The result is column-major if `mat2`,
+    which had these sizes and strides, was.
+    """
     if strides[0] == 1 and strides[1] == sizes[0]:
         result = _t(ops.mm(_t(grad), conj(mat1)))
     else:
@@ -60,7 +65,7 @@ def bmm_mat2_backward(grad: Tensor, mat1: Tensor, alpha: int = 1) -> Any:
 
 
 def _t(matrix: Tensor) -> Any:
-    """`matrix.t()`. Where nothing is recorded and nobody is watching, without what ties a view to
-    its base.
+    """`matrix.t()`. Where no gradients are recorded, the kernel is called directly, which saves the
+    bookkeeping of a view.
     """
     return ops.t(matrix) if hot.off or is_grad_enabled() else t(matrix)

@@ -1,13 +1,13 @@
-"""Gradients of losses that have no operator of their own, and second derivatives
+"""Gradients of losses that have no operator of their own, and second derivatives of losses
 (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-In a `*_double_backward`, `grad` comes in from the second backward pass, already multiplied by the
-`grad_output` of the first. `reduction` is a number, 0 for none, 1 for the mean, 2 for the sum: a
-mean divides by the number of elements once more.
+In a `*_double_backward`, `grad` is the gradient from the second backward pass, already multiplied
+by the `grad_output` of the first. `reduction` is 0 for none, 1 for the mean and 2 for the sum; for
+a mean, every derivative is divided by the number of elements.
 
-How the real one differs: in binary_cross_entropy it adds 1e-12 to probabilities in second
-derivatives, where its first derivative keeps the denominator from falling below 1e-12; here both do
-the latter, so that one is the derivative of the other.
+How the real one differs: the second derivative of binary_cross_entropy adds 1e-12 to probabilities,
+though its first derivative uses 1e-12 as the smallest denominator; here both do the latter, so that
+one is the derivative of the other.
 """
 
 from __future__ import annotations
@@ -20,51 +20,52 @@ if TYPE_CHECKING:
     from internals._tensor import Tensor
 
 MEAN = 1
-_EPSILON = 1e-12
+_EPSILON = 1e-12  # the smallest denominator in derivatives of binary_cross_entropy
 
 
 def mse_loss_double_backward(grad: Tensor, self: Tensor, reduction: int) -> Any:
+    """2: the loss is (self - target)²."""
     return grad * (2 / max(self.numel(), 1) if reduction == MEAN else 2)
 
 
 def smooth_l1_loss_double_backward(
     grad: Tensor, self: Any, target: Any, reduction: int, beta: float
 ) -> Any:
-    """1 / beta where the loss is a parabola, 0 where it is a line. With `beta` 0 there is no
-    parabola.
-    """
+    """1 / beta where the loss is a parabola, abs(self - target) < beta; 0 where it is a line."""
     if beta == 0:
         return grad * 0
-    return _mean_factor(grad / beta, self, reduction) * ((self - target).abs() < beta)
+    return _averaged(grad / beta, self, reduction) * ((self - target).abs() < beta)
 
 
 def huber_loss_double_backward(
     grad: Tensor, self: Tensor, target: Tensor, reduction: int, delta: float
 ) -> Any:
-    return _mean_factor(grad, self, reduction) * ((self - target).abs() < delta)
+    """1 where the loss is a parabola, abs(self - target) < delta, and 0 where it is a line."""
+    return _averaged(grad, self, reduction) * ((self - target).abs() < delta)
 
 
 def binary_cross_entropy_target_backward(
     grad: Tensor, self: Tensor, target: Tensor, weight: Tensor, reduction: int
 ) -> Any:
-    """The loss is linear in the target: log(1 - self) - log(self)."""
+    """The derivative by the target, log(1 - self) - log(self): the loss is linear in it."""
     slope = ((1 - self).log() - self.log()) * grad
-    return _weighted(_mean_factor(slope, target, reduction), weight)
+    return _weighted(_averaged(slope, target, reduction), weight)
 
 
 def binary_cross_entropy_double_backward(
     grad: Tensor, self: Any, target: Any, weight: Tensor | None, reduction: int
 ) -> Any:
-    """(self² - 2 self target + target) / (self (1 - self))²."""
+    """The second derivative by self: (self² - 2 self target + target) / (self (1 - self))²."""
     square = self * self
     bend = (square - 2 * self * target + target) / _denominator(self).square() * grad
-    return _weighted(_mean_factor(bend, self, reduction), weight)
+    return _weighted(_averaged(bend, self, reduction), weight)
 
 
 def binary_cross_entropy_double_backward_target(
     grad: Tensor, self: Any, target: Any, weight: Tensor | None, reduction: int
 ) -> Any:
-    return _weighted(_mean_factor(-grad / _denominator(self), target, reduction), weight)
+    """The derivative by self and target: -1 / (self (1 - self))."""
+    return _weighted(_averaged(-grad / _denominator(self), target, reduction), weight)
 
 
 def binary_cross_entropy_with_logits_backward(
@@ -75,15 +76,15 @@ def binary_cross_entropy_with_logits_backward(
     pos_weight: Any,
     reduction: int,
 ) -> Any:
-    """sigmoid(self) - target; with `pos_weight` p, (p target + 1 - target) sigmoid(self) - p
-    target.
+    """The derivative by self: sigmoid(self) - target, or, with `pos_weight` p,
+    (p target + 1 - target) sigmoid(self) - p target.
     """
     if pos_weight is None:
         slope = self.sigmoid() - target
     else:
         positive = pos_weight * target
         slope = (positive + 1 - target) * self.sigmoid() - positive
-    return _weighted(_mean_factor(slope * grad, self, reduction), weight)
+    return _weighted(_averaged(slope * grad, self, reduction), weight)
 
 
 def binary_cross_entropy_with_logits_target_backward(
@@ -94,33 +95,39 @@ def binary_cross_entropy_with_logits_target_backward(
     pos_weight: Any,
     reduction: int,
 ) -> Any:
-    """-self; with `pos_weight` p, log_sigmoid(-self) - p log_sigmoid(self)."""
+    """The derivative by the target: -self, or, with `pos_weight` p,
+    log_sigmoid(-self) - p log_sigmoid(self).
+    """
     if pos_weight is None:
         slope = -self * grad
     else:
         slope = (ops.log_sigmoid(-self) - pos_weight * ops.log_sigmoid(self)) * grad
-    return _weighted(_mean_factor(slope, target, reduction), weight)
+    return _weighted(_averaged(slope, target, reduction), weight)
 
 
 def soft_margin_loss_double_backward(grad: Tensor, self: Any, target: Any, reduction: int) -> Any:
-    """target² z / (1 + z)², z = exp(-target * self)."""
+    """The second derivative of log(1 + z) with z = exp(-target * self): target² z / (1 + z)²."""
     z = (-target * self).exp()
-    return _mean_factor(grad * target * target * z / (z + 1).square(), self, reduction)
+    return _averaged(grad * target * target * z / (z + 1).square(), self, reduction)
 
 
 def soft_margin_loss_double_backward_grad_output(
     grad: Tensor, grad_output: Tensor, self: Any, target: Any, reduction: int
 ) -> Any:
-    """The slopes times `grad`; summed, if `grad_output` is one number for all elements."""
+    """The gradient of soft_margin_loss_backward by its `grad_output`: `grad` times the derivatives,
+    summed if `grad_output` is one number for all elements.
+    """
     slopes = ops.soft_margin_loss_backward(grad, self, target, reduction)
     return slopes if grad_output.dim() else slopes.sum()
 
 
 def _denominator(self: Any) -> Any:
+    """self * (1 - self), but not less than `_EPSILON`: probabilities may be exactly 0 or 1."""
     return ((1 - self) * self).clamp_min(_EPSILON)
 
 
-def _mean_factor(t: Tensor, elements: Tensor, reduction: int) -> Any:
+def _averaged(t: Tensor, elements: Tensor, reduction: int) -> Any:
+    """`t`, divided by the number of elements if the loss is their mean."""
     return t / max(elements.numel(), 1) if reduction == MEAN else t
 
 

@@ -1,8 +1,8 @@
 """Gradients of variance and standard deviation (`torch/csrc/autograd/FunctionsManual.cpp`).
 
 The variance of n numbers is Σ(x - mean)² / (n - correction). Its derivative with respect to an x is
-2 (x - mean) / (n - correction): the mean depends on x too, but what that contributes sums to zero.
-The standard deviation is its root, with the gradient 0 chosen where it is 0 and has none.
+2 (x - mean) / (n - correction): the mean depends on x too, but that adds a multiple of Σ(x - mean),
+which is 0. The standard deviation is its root; where it is 0 it has no derivative, and 0 is taken.
 
 How the real one differs: when `dim` is [], it reduces over all elements but divides by the degrees
 of freedom of one, which gives infinities; here [] means all in both directions.
@@ -27,8 +27,10 @@ Dim = Sequence[int] | None
 def var_backward(
     grad: Tensor, self: Tensor, dim: Dim, correction: int | None, keepdim: bool
 ) -> Any:
-    """2 grad (x - mean) / (n - correction). Without degrees of freedom it is infinite, or NaN where
-    x is the mean.
+    """2 grad (x - mean) / (n - correction).
+
+    If n - correction, the degrees of freedom, is 0, it is infinite, or NaN where x is the mean;
+    over all elements also if it is negative.
     """
     if not dim or not self.dim():
         distance = self - self.mean()
@@ -45,7 +47,7 @@ def var_backward(
 def std_backward(
     grad: Tensor, self: Tensor, result: Tensor, dim: Dim, correction: int, keepdim: bool
 ) -> Any:
-    """The variance's gradient with grad / (2 std) coming in, and 0 where std is 0."""
+    """The variance's gradient with `grad / (2 * std)` in place of `grad`; 0 where std is 0."""
     return var_backward(
         (grad / (result * 2)).masked_fill(result == 0, 0), self, dim, correction, keepdim
     )
@@ -54,7 +56,9 @@ def std_backward(
 def var_mean_backward(
     grads: Sequence[Any], self: Any, dim: Dim, correction: Any, keepdim: bool
 ) -> Any:
-    """The sum of the gradients that come through the two results, either of which may be None."""
+    """The sum of the gradients through the variance and the mean; `grads` has those of both
+    results, either of which may be None.
+    """
     by_variance, by_mean = grads
     through_variance = (
         None if by_variance is None else var_backward(by_variance, self, dim, correction, keepdim)
@@ -65,6 +69,7 @@ def var_mean_backward(
 def std_mean_backward(
     grads: Sequence[Any], self: Any, std: Any, dim: Dim, correction: Any, keepdim: bool
 ) -> Any:
+    """As `var_mean_backward`, for the standard deviation and the mean."""
     by_std, by_mean = grads
     through_std = (
         None if by_std is None else std_backward(by_std, self, std, dim, correction, keepdim)
@@ -73,6 +78,7 @@ def std_mean_backward(
 
 
 def _plus_mean(gradient: Any, by_mean: Any, self: Any, dim: Dim, keepdim: bool) -> Any:
+    """`gradient` plus the gradient through the mean; None stands for zeros."""
     if by_mean is None:
         return gradient
     through_mean = mean_backward(by_mean, self.shape, dim, keepdim)

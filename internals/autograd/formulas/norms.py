@@ -1,11 +1,11 @@
 """Gradients of norms and of logsumexp (`torch/csrc/autograd/FunctionsManual.cpp`: `norm_backward`).
 
 The derivative of (Σ|x|^p)^(1/p) with respect to an x is sgn(x) (|x| / norm)^(p-1), for complex
-numbers too. For some p that is not everywhere defined, and a choice has to be made: 0 where the
-norm is 0, 0 at x = 0 for p <= 1; the elements that attain the maximum (or minimum) share evenly
-when p is infinite; the 0-norm counts, so it has no gradient at all (None).
+numbers too. Where that is not defined, PyTorch chose a value:
 
-How the real one differs: it does not.
+- 0 where the norm is 0, and for p <= 1 at x = 0;
+- for an infinite p, the elements that attain the maximum (or minimum) share the gradient evenly;
+- the 0-norm is a count and constant almost everywhere: it has no gradient, None.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def norm_backward(
         return grad * _zero_where(self / norm, norm)
     if isinf(p):
         size = self.abs()
-        mask = (size == norm).logical_or(size != size)
+        mask = (size == norm).logical_or(size != size)  # a NaN makes the norm NaN, and shares too
         return self.sgn() * (grad / mask.sum(dim, True) * mask)
     if p < 1:
         return self.sgn() * _zero_where(self.abs().pow(p - 1), self) * grad * norm.pow(1 - p)
     scale = _zero_where(grad / norm.pow(p - 1), norm)
-    if p < 2:
+    if p < 2:  # sgn(x) |x|^(p-1); below it is written without the sign: x |x|^(p-2)
         return self.sgn() * self.abs().pow(p - 1) * scale
     return self * self.abs().pow(p - 2) * scale
 
@@ -50,7 +50,7 @@ def norm_backward(
 def logsumexp_backward(
     grad: Tensor, self: Tensor, result: Tensor, dim: Sequence[int], keepdim: bool
 ) -> Any:
-    """grad times the softmax: exp(x - logsumexp)."""
+    """grad times the softmax of `self` over `dim`, which is exp(self - logsumexp)."""
     if not keepdim:
         grad = unsqueeze_multiple(grad, dim, self.dim())
         result = unsqueeze_multiple(result, dim, self.dim())

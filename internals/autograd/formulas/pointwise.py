@@ -2,11 +2,12 @@
 
 Most of them are one line in `derivatives/`: the gradient times the derivative, of the input (`grad
 * self.cos()`) or of the result where that is cheaper (`grad * result` for exp, `grad * (1 - result
-* result)` for tanh). Here are those with cases: where the derivative jumps, somebody has to say
-what it is at the edge. `clamp` passes the gradient on at its bounds, `maximum` shares it between
+* result)` for tanh). Here are those with cases: where a derivative jumps, a formula has to choose
+its value at the edge. `clamp` passes the gradient on at its bounds, `maximum` shares it between
 equal operands, `pow` is 0 at 0**0.
 
-Operands may have been broadcast; the engine sums what belongs to one element.
+Operands may have been broadcast: formulas return gradients of the result's shape, and the engine
+sums them to the operand's.
 
 How the real one differs: it takes the real part of a complex gradient itself (`handle_r_to_c`);
 here the engine does.
@@ -31,29 +32,33 @@ if TYPE_CHECKING:
 
 
 def maybe_multiply(grad: Tensor, factor: float) -> Any:
-    """The gradient of something that was multiplied by the number `factor`: no work when that is
-    1.
+    """The gradient of an operand that was multiplied by the number `factor`; `grad` itself, without
+    a new tensor, if that is 1.
     """
     return grad if factor == 1 else grad * conj(factor)
 
 
 def dropout_scale(p: float, train: bool | None) -> float:
-    """What `native_dropout` multiplies the elements that stay with."""
+    """The factor that `native_dropout` multiplies the remaining elements by. With p = 1 none
+    remain, and the factor is 0 rather than 1 / 0.
+    """
     return 1.0 if train is False else 0.0 if p == 1 else 1 / (1 - p)
 
 
 def div_self_backward(grad: Tensor, other: float | Tensor, rounding_mode: str | None) -> Any:
-    """A quotient that is rounded is constant between its jumps."""
+    """grad / other; 0 for a rounded quotient, which is constant between its jumps."""
     return grad / conj(other) if rounding_mode is None else zeros_like(grad)
 
 
 def div_other_backward(grad: Any, self: Any, other: Any, rounding_mode: str | None = None) -> Any:
-    """-grad · self / other²; dividing twice does not overflow where squaring would."""
+    """-grad * self / other². It divides twice by `other`, whose square might overflow."""
     return -grad * conj((self / other) / other) if rounding_mode is None else zeros_like(grad)
 
 
 def pow_backward(grad: Tensor, self: Tensor, exponent: complex) -> Any:
-    """With a number for the exponent. x**0 is 1 everywhere, also at 0: its gradient is 0."""
+    """The gradient of the base, for an exponent that is a number: exponent * self**(exponent - 1).
+    x**0 is 1 everywhere, also at 0: its gradient is 0.
+    """
     if exponent == 0:
         return zeros_like(grad)
     if exponent == 2:
@@ -63,15 +68,16 @@ def pow_backward(grad: Tensor, self: Tensor, exponent: complex) -> Any:
 
 
 def pow_backward_self(grad: Tensor, self: Tensor, exponent: Tensor) -> Any:
-    """The same with a tensor for the exponent."""
+    """The gradient of the base, for an exponent that is a tensor."""
     return (grad * conj(exponent * self.pow(exponent - 1))).masked_fill(exponent == 0, 0)
 
 
 def pow_backward_exponent(
     grad: Tensor | Sym, self: Scalar | Tensor, exponent: Tensor | Sym, result: Any
 ) -> Any:
-    """grad · self**exponent · log(self). At 0 the power is 0 for all positive exponents: the
-    gradient is 0, not 0 · -inf.
+    """grad * self**exponent * log(self). Where self is 0 and the exponent is not negative, the
+    formula would be 0 * -inf, NaN; the gradient is 0 there, since 0**exponent is 0 for all positive
+    ones.
     """
     if isinstance(self, (int, float, complex)):
         if self == 0:
@@ -82,7 +88,7 @@ def pow_backward_exponent(
 
 
 def _not_negative(exponent: Any) -> Any:
-    """Where 0 to this power is 0 or 1."""
+    """Whether each exponent is a real number >= 0, for which 0**exponent is 0 or 1."""
     if exponent.is_complex():
         return (exponent.imag == 0).logical_and(exponent.real >= 0)
     return exponent >= 0
@@ -98,8 +104,8 @@ def _log(number: Scalar, among_complex: bool) -> Any:
 def atan2_backward(
     grad: Tensor, self: Tensor, other: Tensor, wanted: Sequence[bool]
 ) -> tuple[Any, Any]:
-    """The angle of the point (other, self): it turns the faster, the nearer the point is to the
-    origin; there it is 0.
+    """The gradients (other, -self) / (self² + other²) of self and other, for the angle of the point
+    with x = other and y = self; 0 at the origin, where the angle is not defined.
     """
     squared = self * self + other * other
     scale = grad * squared.reciprocal().masked_fill(squared == 0, 0)
@@ -112,8 +118,8 @@ def grad_where(condition: Any, grad: Any) -> Any:
 
 
 def clamp_backward(grad: Any, self: Any, min: object, max: object) -> Any:
-    """The gradient where `self` lies between the bounds or on one of them; either may be None, a
-    number or a tensor.
+    """`grad` where `self` lies between the bounds or on one of them, else 0. Each bound is a
+    number, a tensor or None, but not both are None.
     """
     if min is None:
         return grad_where(self <= max, grad)
@@ -124,7 +130,9 @@ def clamp_backward(grad: Any, self: Any, min: object, max: object) -> Any:
 def clamp_backward_min_max(
     grad: Tensor, self: Tensor, min: Tensor | None, max: Tensor | None, wanted: Sequence[bool]
 ) -> tuple[Any, Any]:
-    """Each bound gets the gradient where it is the result. Where they cross, the upper one wins."""
+    """The gradients of the bounds: each gets `grad` where it is the result. Where min > max, the
+    result is max.
+    """
     to_min = to_max = None
     if wanted[0]:
         below = self < min
@@ -148,8 +156,8 @@ def no_derivative(name: str) -> NoReturn:
 
 
 def acosh_derivative(self: Tensor | Sym) -> Any:
-    """1 / sqrt(self² - 1); of complex numbers as a product of two roots, whose branches fit those
-    of acosh.
+    """1 / sqrt(self² - 1). For complex numbers the root is the product of two, whose branch cuts
+    together are those of acosh.
     """
     return (
         (self + 1).rsqrt() * (self - 1).rsqrt() if self.is_complex() else (self * self - 1).rsqrt()
@@ -157,12 +165,12 @@ def acosh_derivative(self: Tensor | Sym) -> Any:
 
 
 def sinc_backward(grad: Tensor, self: Any) -> Any:
-    """(cos(pi x) - sinc(x)) / x; 0 at 0."""
+    """grad * (cos(pi x) - sinc(x)) / x, with sinc(x) = sin(pi x) / (pi x); 0 at 0."""
     angle = self * math.pi
     slope = (angle * angle.cos() - angle.sin()) / (angle * self)
     return (grad * conj(slope)).masked_fill(self == 0, 0)
 
 
 def copysign_backward(grad: Tensor, self: Any, result: Any) -> Any:
-    """The sign that was changed, or not; 0 at 0."""
+    """grad * result / self, which is 1 where the sign stayed and -1 where it changed; 0 at 0."""
     return grad * (result / self).masked_fill(self == 0, 0)

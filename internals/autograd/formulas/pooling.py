@@ -1,11 +1,11 @@
-"""Gradients of pooling, padding and embedding that other operators give
+"""Gradients of pooling, padding and embedding, by means of other operators
 (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-Each of these operations moves elements without mixing them, so a gradient of a gradient only looks
-up again where they went.
+Each of these operations copies elements from one place to another. Its gradient copies them back,
+and the gradient of that, a `*_double_backward`, reads them from the same places again.
 
-How the real one differs: `embedding_dense_double_backward` forgets that `scale_grad_by_freq`
-divided.
+How the real one differs: `embedding_dense_double_backward` does not divide for
+`scale_grad_by_freq`, although the first derivative does.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ if TYPE_CHECKING:
 
 
 def constant_pad_nd_backward(grad: Tensor, pad: Sequence[int]) -> Any:
-    """Padding by negative amounts: what was added is cut off, what was cut off is filled with
-    zeros.
+    """`grad` padded by the negative amounts: added elements are cut off, and those that were cut
+    off get the gradient 0.
     """
     return ops.constant_pad_nd(grad, [-p for p in pad], 0)
 
 
 def max_pool_double_backward(grad: Tensor, indices: Tensor, dim: int) -> Any:
-    """What lies where the maxima were. `indices` count within the last `dim` dimensions."""
-    places = indices.flatten(-dim)
-    return grad.flatten(-dim).gather(-1, places).view(indices.shape)
+    """The elements of `grad`, which has the shape of the input, at the places of the maxima.
+    `indices` count within the last `dim` dimensions, flattened.
+    """
+    flat_indices = indices.flatten(-dim)
+    return grad.flatten(-dim).gather(-1, flat_indices).view(indices.shape)
 
 
 def embedding_backward(
@@ -40,7 +42,7 @@ def embedding_backward(
     scale_grad_by_freq: bool,
     sparse: bool,
 ) -> Any:
-    """The gradient of the table. Raises NotImplementedError for a sparse one."""
+    """The gradient of the table (num_weights, columns). Raises NotImplementedError if `sparse`."""
     if sparse:
         raise NotImplementedError(
             "embedding(sparse=True): sparse gradients are not implemented; leave sparse out"
@@ -51,14 +53,15 @@ def embedding_backward(
 def embedding_dense_double_backward(
     grad: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Any:
-    """The rows of `grad` that `indices` names: 0 for `padding_idx`, and divided as the rows of the
-    gradient were.
+    """The rows of `grad` (num_weights, columns) that `indices` names; 0 for `padding_idx`. With
+    `scale_grad_by_freq` each is divided by the number of times that its index occurs.
     """
     flat = indices.reshape(-1)
     rows = grad.index_select(0, flat)
     if padding_idx >= 0:
         rows = rows.masked_fill((flat == padding_idx).unsqueeze(1), 0)
     if scale_grad_by_freq:
+        # the gradient of ones without scaling is how often each index occurs: (num_weights, 1)
         ones = grad.new_ones([flat.numel(), 1])
         rows = rows / ops.embedding_dense_backward(ones, flat, num_weights, -1, False).index_select(
             0, flat

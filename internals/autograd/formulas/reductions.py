@@ -1,13 +1,13 @@
 """Gradients of sums, means and extrema (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-A reduction makes one number of many; its gradient goes the other way and makes many of one. First
-the dimensions that disappeared are put back with size 1 (`unsqueeze_multiple`), then the gradient
-is handed out: to all elements alike (`sum`), in equal parts (`mean`), to the elements that are the
-extremum (`amax`: all of them share), or to the one that was chosen (`max` along a dimension,
-`sort`, `topk`: the indices say which).
+A reduction computes one number from many; its gradient spreads one number over many. First the
+dimensions that disappeared are put back with size 1 (`unsqueeze_multiple`). Then each element gets
+the whole gradient (`sum`), an equal part of it (`mean`), an equal part if it is the extremum
+(`amax`), or all of it if it is the chosen one (`max` along a dimension, `sort`, `topk`: the indices
+say which).
 
-How the real one differs: the sizes there may be symbols, for a graph that is traced once for all of
-them (`SymInt`).
+How the real one differs: the sizes may be symbols (`SymInt`), for a graph that is traced once for
+all sizes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def sum_backward(
     grad: Tensor, sizes: Sequence[int], dim: Sequence[int] | None, keepdim: bool
 ) -> Any:
-    """Every element that was added gets the gradient: a view of it with stride 0."""
+    """The gradient for every element that was added: a view of `grad` with stride 0."""
     if dim and not keepdim and sizes:
         grad = unsqueeze_multiple(grad, dim, len(sizes))
     return ops.expand(grad, sizes, False)
@@ -34,22 +34,22 @@ def sum_backward(
 def mean_backward(
     grad: Tensor, sizes: Sequence[int], dim: Sequence[int] | None, keepdim: bool
 ) -> Any:
-    """As the sum's, divided by how many elements were averaged: after it was expanded, so that each
-    has memory of its own.
+    """As `sum_backward`, divided by the number of elements averaged. The division comes after the
+    expansion, as in PyTorch: so the gradient is a tensor with memory for each element.
     """
     n = prod([sizes[d] for d in dim]) if dim and sizes else prod(sizes)
     return sum_backward(grad, sizes, dim, keepdim) / max(n, 1)
 
 
 def unsqueeze_multiple(t: Tensor, dim: Sequence[int] | None, ndim: int) -> Any:
-    """`t` with the reduced dimensions `dim` of an `ndim`-dimensional tensor back, of size 1. None
-    and [] leave `t` as it is.
+    """`t`, the reduction of an `ndim`-dimensional tensor, with the reduced dimensions `dim` put
+    back with size 1. For None and [], which mean all, `t` is 0-d and broadcasts as it is.
     """
     if not dim or not ndim:
         return t
     if len(dim) == 1:
         return ops.unsqueeze(t, dim[0])
-    for d in sorted(d % ndim for d in dim):
+    for d in sorted(d % ndim for d in dim):  # ascending: the earlier ones are then in place
         t = ops.unsqueeze(t, d)
     return t
 
@@ -57,7 +57,7 @@ def unsqueeze_multiple(t: Tensor, dim: Sequence[int] | None, ndim: int) -> Any:
 def amax_backward(
     grad: Tensor, self: Tensor, result: Tensor, dim: Sequence[int], keepdim: bool
 ) -> Any:
-    """Elements that are equal to the extremum share the gradient evenly."""
+    """The gradient, shared evenly by the elements that are equal to the extremum; 0 for others."""
     if not keepdim:
         grad = unsqueeze_multiple(grad, dim, self.dim())
         result = unsqueeze_multiple(result, dim, self.dim())
@@ -73,7 +73,7 @@ def aminmax_backward(
     dim: int | None,
     keepdim: bool,
 ) -> Any:
-    """As `amax_backward`, for both extrema."""
+    """The sum of `amax_backward` for both extrema; one of `grads` may be None."""
     dims = [] if dim is None else [dim]
     shares = [
         amax_backward(g, self, r, dims, keepdim)
@@ -84,15 +84,15 @@ def aminmax_backward(
 
 
 def nansum_backward(grad: Tensor, self: Tensor, dim: Sequence[int] | None, keepdim: bool) -> Any:
-    """As the sum's, but 0 for NaN."""
+    """As `sum_backward`, but 0 for elements that are NaN, which were not added."""
     return sum_backward(grad, self.shape, dim, keepdim) * self.isnan().logical_not()
 
 
 def evenly_distribute_backward(grad: Tensor, self: Tensor, value: Tensor) -> Any:
-    """As `amax_backward` over all elements; when the extremum is NaN, the NaNs share."""
+    """As `amax_backward` over all elements; if the extremum is NaN, the NaNs share the gradient."""
     mask = self == value
     count = mask.sum()
-    if not count.item():
+    if not count.item():  # NaN is not equal to itself
         mask = self != self
         count = mask.sum()
     return (grad / count).expand(self.shape).masked_fill(mask.logical_not(), 0)
