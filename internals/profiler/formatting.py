@@ -1,7 +1,5 @@
 """Times, bytes and shares as short texts (`_format_time`, `_format_memory`, `_format_time_share` of
 `torch/autograd/profiler_util.py`).
-
-How the real one differs: in nothing that shows.
 """
 
 from __future__ import annotations

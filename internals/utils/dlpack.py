@@ -1,7 +1,5 @@
 """`to_dlpack` and `from_dlpack` under the names they have in `torch.utils.dlpack`. The work is done
 in `internals.construction.dlpack`.
-
-How the real one differs: nothing but the language.
 """
 
 from internals.construction.dlpack import DLDeviceType, from_dlpack, to_dlpack

@@ -2,8 +2,6 @@
 
 What a Python function does to its arguments nobody can see in the graph. One that says that it
 writes to them would make every reordering wrong, so a graph that contains one does not run at all.
-
-How the real one differs: nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The channels of several groups dealt out in turn (`torch/nn/modules/channelshuffle.py`).
-
-How the real one differs: in nothing but the length of its documentation.
-"""
+"""The channels of several groups dealt out in turn (`torch/nn/modules/channelshuffle.py`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Modules without their first numbers (`torch/nn/utils/init.py`).
-
-How the real one differs: nothing but the language.
-"""
+"""Modules without their first numbers (`torch/nn/utils/init.py`)."""
 
 from __future__ import annotations
 
