@@ -9,21 +9,18 @@ How the real one differs: it warns at first use that typed storages are deprecat
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.allocator import int64
-from internals.core.device import device
+from internals.core.device import DeviceLike, device
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import contiguous_geometry
 from internals.core.scalar import checked
 from internals.core.storage import Storage
 from internals.core.tensor_impl import make
-
-if TYPE_CHECKING:
-    from internals.core.device import DeviceLike
 
 
 class TypedStorage:

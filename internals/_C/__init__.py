@@ -6,13 +6,9 @@ How the real one differs: `torch._C` contains everything that is written in C++.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from internals.core.dispatch_key import DispatchKey, DispatchKeySet
 from internals.core.dispatcher import tls
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 __all__ = ["DispatchKey", "DispatchKeySet"]
 

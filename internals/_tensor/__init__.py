@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -39,21 +39,17 @@ from internals.construction.tensor_new import as_device, as_dtype, copy_of, warn
 from internals.construction.tensor_numpy import from_numpy, to_numpy
 from internals.core import formats
 from internals.core.arg_types import type_name as type_names
-from internals.core.device import CPU, device
+from internals.core.device import CPU, DeviceLike, device
 from internals.core.dtype import INTEGRAL, dtype, of_number
 from internals.core.grad_mode import is_grad_enabled
 from internals.core.hot import hot
-from internals.core.tensor_impl import TensorImpl, array, set_tensor_class
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Array, TensorImpl, array, set_tensor_class
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
 from internals.functional import nonzero
 from internals.functional.decompositions import eig, lstsq, lu, solve, symeig
 from internals.functional.statistics import unique, unique_consecutive
 from internals.storage import TypedStorage
-
-if TYPE_CHECKING:
-    from internals.core.device import DeviceLike
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
 
 _INDEX = "only integer tensors of a single element can be converted to an index"
 _LEN = (

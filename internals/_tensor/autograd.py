@@ -12,16 +12,13 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.autograd.node_hooks import RemovableHandle
 from internals.core.dispatch_key import RECORDS
 from internals.core.dtype import COMPLEX, FLOATING
 from internals.core.geometry import requiring_grad
-from internals.core.tensor_impl import TensorImpl, autograd_meta, make
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor, TensorImpl, autograd_meta, make
 
 
 class Differentiable(TensorImpl):

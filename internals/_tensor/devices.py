@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from internals.construction.conversions import type_name, type_named
 from internals.core.corrected import corrected
-from internals.core.device import CPU, device as Device, is_simulated
-from internals.core.dtype import dtype as Dtype
+from internals.core.device import CPU, DeviceLike, device as Device, is_simulated
+from internals.core.dtype import dtype, dtype as Dtype
+from internals.core.formats import memory_format
 from internals.core.tensor_impl import TensorImpl
 
 if TYPE_CHECKING:
     from internals.construction import dlpack
     from internals.construction.legacy import tensortype
-    from internals.core.device import DeviceLike
-    from internals.core.dtype import dtype
-    from internals.core.formats import memory_format
 
 
 class OnDevice:

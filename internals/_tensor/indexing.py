@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,11 +27,8 @@ from internals.aten.overlap import check_no_internal_overlap
 from internals.core.arg_types import as_int
 from internals.core.dtype import INTEGRAL, SCALAR_TYPE_NAME, bool_, uint8
 from internals.core.hot import hot
-from internals.core.tensor_impl import TensorImpl, from_array, host_array
+from internals.core.tensor_impl import Tensor, TensorImpl, from_array, host_array
 from internals.core.tracer import TracedInt, tracer
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 _INTEGERS = (int, np.integer)
 _END = (1 << 63) - 1  # the end of a slice that has none: the largest int64

@@ -11,7 +11,7 @@ Here it becomes a 0-dim tensor only for operators that need one, with the dtype 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +19,9 @@ from internals._generated import functions, ops
 from internals.aten.tensor_iterator import number
 from internals.core.dtype import INTEGRAL, dtype
 from internals.core.promotion import result_type
+from internals.core.scalar import Scalar
 from internals.core.tensor_impl import TensorImpl, from_array
 from internals.functional import linalg as functional_linalg, signal as functional_signal
-
-if TYPE_CHECKING:
-    from internals.core.scalar import Scalar
 
 _OPERANDS = (TensorImpl, int, float, complex, np.number, np.bool_)
 

@@ -12,17 +12,13 @@ from __future__ import annotations
 
 import copy
 import copyreg
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from internals.core.device import META
+from internals.core.device import META, device
 from internals.core.dtype import dtype
 from internals.core.geometry import geometry
 from internals.core.storage import Storage, bytes_of
-from internals.core.tensor_impl import TensorImpl, autograd_meta, make_checked, newly_made
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.device import device
+from internals.core.tensor_impl import Tensor, TensorImpl, autograd_meta, make_checked, newly_made
 
 
 def reduce(t: TensorImpl) -> Any:

@@ -15,16 +15,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.device import CPU, is_simulated
-from internals.core.tensor_impl import TensorImpl, array
-
-if TYPE_CHECKING:
-    from internals.core.tensor_impl import Array
+from internals.core.tensor_impl import Array, TensorImpl, array
 
 
 class PrintOptions:

@@ -11,17 +11,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.core.arg_types import type_name
 from internals.core.dtype import INTEGRAL, dtype
 from internals.core.scalar import checked
-from internals.core.tensor_impl import TensorImpl, array
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor, TensorImpl, array
 
 
 class PythonLoops:

@@ -12,16 +12,13 @@ read from the schema which arguments are written.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.dispatch_key import ADINPLACEORVIEW, DispatchKey, below
 from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.core.grad_mode import grad_mode, is_grad_enabled, is_inference_mode_enabled
 from internals.core.hot import hot
-from internals.core.tensor_impl import DifferentiableViewMeta, TensorImpl, version_counter
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import DifferentiableViewMeta, Tensor, TensorImpl, version_counter
 
 
 def inplace(op: OperatorHandle, keys: int, *args: Any) -> Any:

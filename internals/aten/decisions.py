@@ -12,7 +12,7 @@ returns the decisions, which are kept for the next call.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,15 +27,12 @@ from internals.core.geometry import (
     is_channels_last_contiguous,
 )
 from internals.core.promotion import result_type
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import Tensor, TensorImpl
 
 from .broadcasting import Strides, broadcast_shapes, broadcast_strides, coalesce, memory_order
 from .layout import strides_like
 from .overlap import is_non_overlapping_and_dense
 from .writing import check_cast
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 Walk = tuple[tuple[int, ...], list[Strides]]
 

@@ -7,13 +7,9 @@ lists its dtypes and raises the error.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 TYPE_META_NAME = {
     dt.uint8: "unsigned char", dt.int8: "signed char", dt.int16: "short int", dt.int32: "int",

@@ -14,16 +14,12 @@ they fill memory without gaps, else strides without gaps in the same order).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from internals.aten.broadcasting import memory_order
 from internals.aten.overlap import is_non_overlapping_and_dense
-from internals.core.formats import contiguous_format, preserve_format
+from internals.core.formats import contiguous_format, memory_format, preserve_format
 from internals.core.geometry import channels_last_strides, contiguous_strides
 from internals.core.tensor_impl import TensorImpl
-
-if TYPE_CHECKING:
-    from internals.core.formats import memory_format
 
 RANK = {"channels_last": 4, "channels_last_3d": 5}
 

@@ -8,12 +8,10 @@ been built.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.geometry import Geometry
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 NUMBERS = frozenset((float, int, bool, complex))
 

@@ -19,16 +19,14 @@ from __future__ import annotations
 import linecache
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core import device as _device
+from internals.core.device import DeviceLike
 from internals.core.dispatch_key import DispatchKey, backend_key
 from internals.core.dispatcher import Kernel, KernelFunction, OperatorHandle
 from internals.core.hot import hot
-
-if TYPE_CHECKING:
-    from internals.core.device import DeviceLike
-    from internals.core.schema import Argument
+from internals.core.schema import Argument
 
 _INPLACE = KernelFunction("internals.aten.adinplaceorview:inplace", takes_keys=True)
 _VIEW = KernelFunction("internals.aten.adinplaceorview:view", takes_keys=True)

@@ -26,7 +26,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -37,17 +37,13 @@ from internals.core.device import CPU, META
 from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
 from internals.core.hot import hot
-from internals.core.tensor_impl import TensorImpl, array, empty
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Array, Tensor, TensorImpl, array, empty
 from internals.machine_code.settings import settings
 
 from .decisions import Decisions, decide
 from .overlap import check_no_internal_overlap, check_no_partial_overlap
 from .writing import resize_output
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
 
 _decided: dict[tuple[Any, ...], Decisions] = {}
 REMEMBERED = 1 << 12  # decisions that are kept; then all are forgotten

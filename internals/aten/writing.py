@@ -8,21 +8,18 @@ How the real one differs: structured kernels get their output from `set_output` 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.device import CPU, META, device
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import bytes_spanned, contiguous_geometry, geometry, with_keys
 from internals.core.promotion import can_cast
 from internals.core.return_types import NamedResult, named
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Tensor, array
 from internals.core.warn import warn
 
 from .dtype_checks import TYPE_META_NAME
 from .overlap import check_no_internal_overlap
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def write_inplace(target: Tensor, result: Tensor) -> Any:

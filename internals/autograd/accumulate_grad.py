@@ -15,17 +15,14 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.aten.overlap import is_non_overlapping_and_dense
 from internals.core.formats import contiguous_format
 from internals.core.grad_mode import is_grad_enabled
-from internals.core.tensor_impl import autograd_meta, make
+from internals.core.tensor_impl import Tensor, autograd_meta, make
 
 from .node import Node
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 # The number of references to a gradient that was made for the leaf alone: from the list of
 # arguments, the local variable, and getrefcount's argument.

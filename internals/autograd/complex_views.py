@@ -12,17 +12,15 @@ from its base.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core.dtype import dtype
 from internals.core.geometry import Geometry
 from internals.core.grad_mode import set_grad_mode
+from internals.core.tensor_impl import Tensor
 
 from .node import Edge
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def are_kin(a: dtype, b: dtype) -> bool:

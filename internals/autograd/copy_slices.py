@@ -16,14 +16,13 @@ there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from internals.core.tensor_impl import Tensor
 
 from . import complex_views
 from .node import Edge, Node
 from .saved_variable import ERR_BACKWARD_TWICE
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 class CopySlices(Node):

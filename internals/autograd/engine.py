@@ -20,20 +20,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.grad_mode import set_grad_mode
 from internals.core.hot import hot
 from internals.core.recording import Scope, recorded, recording
 from internals.core.side_streams import side_streams
+from internals.core.tensor_impl import Tensor
 
 from . import streams
 from .anomaly import anomaly, check_for_nan, show_traceback
 from .node_hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
 from .validation import validated
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 Capture = tuple[int, int]  # the gradient's number at the node, and its place in the result
 

@@ -24,16 +24,13 @@ some shapes; here they are accepted and change nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals import autograd
 from internals._generated import functions as fn
 from internals.autograd.grad_mode import enable_grad, set_grad_enabled
 from internals.core.grad_mode import is_grad_enabled
-from internals.core.tensor_impl import TensorImpl
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor, TensorImpl
 
 __all__ = ["vjp", "jvp", "jacobian", "hessian", "hvp", "vhp"]
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals import autograd
 from internals._generated import functions as fn
@@ -31,10 +31,7 @@ from internals.autograd import gradcheck_habits as habits, jacobians
 from internals.autograd.gradcheck_habits import GradcheckError
 from internals.core import dtype as dt
 from internals.core.promotion import promote_types
-from internals.core.tensor_impl import TensorImpl
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor, TensorImpl
 
 __all__ = ["gradcheck", "gradgradcheck", "GradcheckError"]
 

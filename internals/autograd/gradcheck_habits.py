@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals import autograd
 from internals._generated import functions as fn
 from internals.autograd.function import Function
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 class GradcheckError(RuntimeError):

@@ -12,14 +12,13 @@ How the real one differs: it also has `register_multi_grad_hook`, `disable_saved
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from internals.core.tensor_impl import Tensor
 
 from .history import gradient_edge
 from .node import Node
 from .saved_variable import pop_hooks, push_hooks
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 __all__ = ["GradientEdge", "Node", "get_gradient_edge", "save_on_cpu", "saved_tensors_hooks"]
 

@@ -19,19 +19,16 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.dispatch_key import RECORDS
 from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.core.dtype import FLOATING
 from internals.core.geometry import requiring_grad
-from internals.core.tensor_impl import AutogradMeta, TensorImpl, autograd_meta
+from internals.core.tensor_impl import AutogradMeta, Tensor, TensorImpl, autograd_meta
 
 from .accumulate_grad import AccumulateGrad
 from .node import NO_EDGE, Edge, Node
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 _new = object.__new__
 

@@ -15,14 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals import autograd
 from internals._generated import functions as fn
 from internals.core.generator import Generator
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 Outputs = Callable[[], Sequence[Any]]
 

@@ -11,19 +11,17 @@ How the real one differs: more of them (`requires_grad_`, `retain_grad`, `_backw
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.dispatch_key import RECORDS
 from internals.core.dispatcher import OperatorHandle
 from internals.core.dtype import FLOATING
 from internals.core.grad_mode import is_grad_enabled
+from internals.core.tensor_impl import Tensor
 
 from .history import check_inplace, gradient_edge, rebase_history
 from .kernel import run_below
 from .node import NO_EDGE, Node
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 class CopyBackwards(Node):

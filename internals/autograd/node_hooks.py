@@ -19,12 +19,9 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from internals.core.tensor_impl import TensorImpl
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor, TensorImpl
 
 
 class RemovableHandle:

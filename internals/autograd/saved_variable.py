@@ -22,15 +22,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.dispatch_key import ADINPLACEORVIEW
 from internals.core.geometry import requiring_grad
 from internals.core.grad_mode import is_grad_enabled, set_grad_mode
-from internals.core.tensor_impl import AutogradMeta, TensorImpl, make
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import AutogradMeta, Tensor, TensorImpl, make
 
 ERR_BACKWARD_TWICE = (
     "Trying to backward through the graph a second time (or directly access saved tensors after "

@@ -12,16 +12,14 @@ How the real one differs: it also takes sparse and nested gradients.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
 from internals.core import dtype as dt
 from internals.core.geometry import Geometry
 from internals.core.grad_mode import is_grad_enabled
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def validated(grad: Tensor, expected: Geometry | None, index: int, node: Any) -> Any:

@@ -10,15 +10,13 @@ How the real one differs: `bfloat16`, `chalf` and the quantized types are missin
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.formats import memory_format
+from internals.core.formats import memory_format
+from internals.core.tensor_impl import Tensor
 
 
 def _cast(kind: dt.dtype) -> Callable[..., Any]:

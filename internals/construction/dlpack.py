@@ -34,21 +34,17 @@ from ctypes import (
     py_object,
 )
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.construction.tensor_numpy import lent
 from internals.core import dtype as dt
 from internals.core.allocator import DataPtr
 from internals.core.corrected import corrected
-from internals.core.device import CPU, device, is_simulated, resolve
+from internals.core.device import CPU, DeviceLike, device, is_simulated, resolve
 from internals.core.dtype import dtype
 from internals.core.geometry import bytes_spanned, contiguous_strides, geometry
 from internals.core.storage import Storage
-from internals.core.tensor_impl import make, newly_made
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.device import DeviceLike
+from internals.core.tensor_impl import Tensor, make, newly_made
 
 INT, UINT, FLOAT, _OPAQUE, _BFLOAT, COMPLEX, BOOL = range(7)  # DLDataTypeCode
 IS_COPIED = 2  # a bit of `flags`: the memory is a copy, made for the receiver

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from internals._generated import ops
 from internals.aten.native.factories import check_can_pin
 from internals.construction.tensor_numpy import borrow_array, dtype_of, from_numpy, frombuffer
 from internals.core import dtype as dt
-from internals.core.device import CPU, device, resolve
+from internals.core.device import CPU, DeviceLike, device, resolve
 from internals.core.dtype import BY_NUMPY, dtype
 from internals.core.geometry import contiguous_geometry
 from internals.core.promotion import promote_types
@@ -36,9 +36,6 @@ from internals.core.tensor_impl import (
 )
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
 from internals.storage import TypedStorage
-
-if TYPE_CHECKING:
-    from internals.core.device import DeviceLike
 
 _MAX_DIMS = 128
 _ATOMS = (bool, int, float, complex)

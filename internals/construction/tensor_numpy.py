@@ -15,7 +15,7 @@ array points to freed memory.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,12 +26,8 @@ from internals.core.device import CPU
 from internals.core.dtype import BY_NUMPY, dtype
 from internals.core.geometry import Geometry, bytes_spanned, contiguous_geometry, geometry
 from internals.core.storage import Storage
-from internals.core.tensor_impl import check_backed, make, newly_made, with_grad
+from internals.core.tensor_impl import Array, Tensor, check_backed, make, newly_made, with_grad
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 SUPPORTED = (
     "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, and bool"

@@ -41,6 +41,7 @@ from .storage import Storage
 from .tracer import tracer
 
 if TYPE_CHECKING:
+    from internals._tensor import Tensor as Tensor
     from internals.core.formats import memory_format
 
 _T = TypeVar("_T", bound="TensorImpl")
@@ -290,7 +291,8 @@ class TensorImpl:
 
 
 _tensor_class: type = TensorImpl
-
+if not TYPE_CHECKING:
+    Tensor = TensorImpl  # for annotations, where the class that users see lies on a floor above
 
 Array: TypeAlias = np.ndarray[Any, Any]
 """The elements of a tensor as numpy sees them."""

@@ -15,15 +15,12 @@ How the real one differs: it also asks NVML for temperatures, clocks and power.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from internals.core.device import device as Device
+from internals.core.device import DeviceLike, device as Device
 
 from . import backend
 from .driver import DeviceProperties
-
-if TYPE_CHECKING:
-    from internals.core.device import DeviceLike
 
 
 class device:

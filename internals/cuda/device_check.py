@@ -14,16 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated.op_facts import NO_DEVICE_CHECK, POINTWISE, REDUCTION, STRUCTURED
 from internals.aten.decisions import common_device
 from internals.core.device import CPU
 from internals.core.dispatcher import OperatorHandle
-from internals.core.tensor_impl import TensorImpl
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor, TensorImpl
 
 # A kernel here that is another operator in PyTorch: the method's name in the message there, and the
 # names of its arguments.

@@ -20,7 +20,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated.op_facts import POINTWISE
 from internals.aten.writing import resize
@@ -28,12 +28,9 @@ from internals.core.device import CPU, device
 from internals.core.dispatch_key import DispatchKey
 from internals.core.dispatcher import OperatorHandle, dispatcher, tls
 from internals.core.geometry import contiguous_geometry, geometry
-from internals.core.tensor_impl import TensorImpl, make
+from internals.core.tensor_impl import Tensor, TensorImpl, make
 
 from .device_check import check_before_fallback, checked
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 _CPU_KEYS = 1 << DispatchKey.CPU
 _counts: Counter[str] = Counter()

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from internals.core.corrected import corrected
+from internals.core.tensor_impl import Array
 from internals.machine_code.templates import Choice, DeviceFunction, Intrinsic
 
 from .device_array import DeviceArray
@@ -43,7 +44,6 @@ from .registers import DeviceMath, Dim3, Registers
 from .warp import SHUFFLES, Request, exchange
 
 if TYPE_CHECKING:
-    from internals.core.tensor_impl import Array
     from internals.cuda.simulator.memory import AddressSpace
 
 # threads that have not ended, each with the generator that runs the rest of its program

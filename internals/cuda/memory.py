@@ -13,7 +13,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from internals.core.device import DeviceLike, device
 
 from . import backend
 from .allocator import devices
@@ -33,9 +35,6 @@ from .memory_history import (
     memory_snapshot,
 )
 from .memory_summary import memory_summary
-
-if TYPE_CHECKING:
-    from internals.core.device import DeviceLike, device
 
 __all__ = [
     "OutOfMemoryError", "allocator_for", "caching_allocator_alloc", "caching_allocator_delete",

@@ -18,14 +18,13 @@ import os
 import pickle
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from internals.core.device import device
 
 from . import backend
 from .allocator import history, snapshot
 from .allocator.devices import allocator_for, config, existing
-
-if TYPE_CHECKING:
-    from internals.core.device import device
 
 
 def _record_memory_history(

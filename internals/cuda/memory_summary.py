@@ -7,12 +7,11 @@ below it use the same unit, so that you can compare them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from internals.core.device import device
 
 from .device import device_index
-
-if TYPE_CHECKING:
-    from internals.core.device import device
 
 WIDTH = 75
 RULE, DOUBLE_RULE = "-" * WIDTH, "=" * WIDTH

@@ -16,19 +16,15 @@ offset in device memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from internals.core.device import device as Device, resolve
+from internals.core.device import DeviceLike, device as Device, resolve
 from internals.core.generator import DEFAULT_SEED, Generator, state_bytes
-from internals.core.tensor_impl import TensorImpl, from_array
+from internals.core.tensor_impl import Tensor, TensorImpl, from_array
 
 from . import backend
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.device import DeviceLike
 
 SEED_BYTES, STATE_BYTES = 8, 16  # a state is the seed alone, or the seed and the offset
 

@@ -31,7 +31,7 @@ import numpy as np
 
 from internals.core import dtype as dtypes
 from internals.core.corrected import corrected
-from internals.core.tensor_impl import TensorImpl, backed_ptr
+from internals.core.tensor_impl import Array, TensorImpl, backed_ptr
 
 from .access_log import Access, AccessLog, ArrayInfo, Place
 from .device_array import DeviceArray
@@ -40,7 +40,6 @@ from .interpreter import CheckedArray, run
 from .launch import dim3, is_numbers
 
 if TYPE_CHECKING:
-    from internals.core.tensor_impl import Array
     from internals.cuda.language import Kernel
     from internals.cuda.registers import Dim3
 

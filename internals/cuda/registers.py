@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from internals.core.scalar import Scalar
+
 from .observer import Observer
 from .warp import SHUFFLES, Request
 
 if TYPE_CHECKING:
-    from internals.core.scalar import Scalar
     from internals.cuda.interpreter import CheckedArray
 
 

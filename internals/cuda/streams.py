@@ -20,16 +20,12 @@ graphs, and `blocking` decides whether a waiting thread sleeps.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
 
-from internals.core.device import device as Device
+from internals.core.device import DeviceLike, device as Device
 
 from . import backend
 from .device import device_index, exchange_device
 from .driver import DriverEvent
-
-if TYPE_CHECKING:
-    from internals.core.device import DeviceLike
 
 POOL = 32  # streams in the pool of a device and priority
 PRIORITIES = 4  # 0, and -1 to -3, which are more urgent

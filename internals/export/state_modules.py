@@ -10,16 +10,14 @@ How the real one differs: `ExportedProgram.module()` builds the same tree, of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from internals.core.tensor_impl import Tensor
 from internals.jit.ir import BoolType, ClassType, Graph, TensorType, Value
 from internals.jit.names import take_name
 from internals.jit.script_module import RecursiveScriptModule
 from internals.nn.parameter import Parameter
 from internals.serialization.json_node import JsonNode
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 class Folder:

@@ -12,15 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 from numbers import Number
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import functions, ops
 from internals.core.dtype import bool_
 from internals.core.size import Size
-from internals.core.tensor_impl import TensorImpl
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor, TensorImpl
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 

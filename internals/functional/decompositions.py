@@ -11,13 +11,11 @@ How the real one differs: its errors show more of the code to write instead.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import functions as F
+from internals.core.tensor_impl import Tensor
 from internals.functional.scripting import BooleanDispatch, boolean_dispatch, is_scripting
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 _REMOVED = "This function was deprecated since version 1.9 and is now removed."
 

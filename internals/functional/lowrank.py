@@ -11,14 +11,12 @@ How the real one differs: it also takes sparse matrices, for which it is meant m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated.functions import matmul, randn
 from internals._generated.linalg_functions import qr, svd
 from internals.core.dtype import float32
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def svd_lowrank(

@@ -15,10 +15,9 @@ from __future__ import annotations
 import functools
 import typing
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 T = TypeVar("T")
 # a list of one, two or three T; a single T stands for a list with that element only

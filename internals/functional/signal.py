@@ -7,13 +7,9 @@ How the real one differs: it first looks for a `__torch_function__` of its argum
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from internals._generated import functions as F
 from internals._generated.nn_functions import pad
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def stft(

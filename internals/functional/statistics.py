@@ -11,14 +11,12 @@ How the real one differs: each first looks for a `__torch_function__` of its arg
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import functions as F
+from internals.core.tensor_impl import Tensor
 from internals.functional.scripting import BooleanDispatch, boolean_dispatch
 from internals.library import ops
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def _return_inverse_and_counts(

@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from internals.core.device import device as Device
-from internals.core.tensor_impl import TensorImpl
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor, TensorImpl
 
 from .ir.class_type import ClassType
 from .ir.enums import enum_code
@@ -37,8 +38,6 @@ from .ir.types import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
     from internals.jit.script_module import ScriptModule
 
     from .schema import Argument, FunctionSchema

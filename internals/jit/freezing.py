@@ -25,9 +25,9 @@ prefer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import Tensor, TensorImpl
 
 from .ir import ClassType, Graph, Node, Value, all_nodes
 from .ir.constants import is_constant_value
@@ -49,9 +49,6 @@ from .passes.pack_convolutions import pack_convolutions
 from .passes.peephole import peephole
 from .script_function import ScriptFunction
 from .script_module import RecursiveScriptModule, ScriptModule, get_attribute
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 IMMUTABLE = (bool, int, float, complex, str, type(None))
 Slot = tuple[int, str]  # an attribute: id of the module that has it, its name

@@ -14,17 +14,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from internals import empty_like, no_grad
 from internals._tensor import _parse_to
-from internals.core.device import META
+from internals.core.device import META, DeviceLike
+from internals.core.tensor_impl import Tensor
 from internals.nn._tree import Tree
 from internals.nn.parameter import Parameter
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.device import DeviceLike
 
 
 class Conversion(Tree):

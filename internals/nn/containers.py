@@ -14,12 +14,10 @@ from __future__ import annotations
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from internals.core.tensor_impl import Tensor
 from internals.nn.module import Module, indented
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 class _Numbered(Module):

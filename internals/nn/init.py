@@ -17,17 +17,14 @@ import functools
 import math
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import internals
 from internals import empty_like, no_grad, randperm, where
-from internals.core.tensor_impl import array, from_array
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.generator import Generator
+from internals.core.generator import Generator
+from internals.core.tensor_impl import Tensor, array, from_array
 
 _LINEAR = (
     "linear",

@@ -16,15 +16,13 @@ those that ask for its shape are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals import Tensor, empty, preserve_format
 from internals._tensor.printing import tensor_repr
+from internals.core.device import DeviceLike, device
+from internals.core.dtype import dtype
 from internals.core.tensor_impl import with_grad
-
-if TYPE_CHECKING:
-    from internals.core.device import DeviceLike, device
-    from internals.core.dtype import dtype
 
 
 class Parameter(Tensor):

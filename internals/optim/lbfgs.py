@@ -13,15 +13,13 @@ How the real one differs: it also takes sparse gradients.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals import cat, enable_grad, mul, no_grad, view_as_real
+from internals.core.tensor_impl import Tensor
 from internals.optim.line_search import Trial, strong_wolfe
 from internals.optim.optimizer import Optimizer, Params
 from internals.optim.options import as_real, check_rate, number
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 class LBFGS(Optimizer):

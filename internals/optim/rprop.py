@@ -9,9 +9,10 @@ How the real one differs: see `internals.optim.adam`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals import full_like, ones_like, zeros_like
+from internals.core.tensor_impl import Tensor
 from internals.optim.optimizer import Optimizer, Params
 from internals.optim.options import (
     as_real,
@@ -19,9 +20,6 @@ from internals.optim.options import (
     check_rate,
     number,
 )  # fmt: skip
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 class Rprop(Optimizer):

@@ -15,14 +15,12 @@ How the real one differs: see `internals.optim.optimizer`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
+from internals.core.tensor_impl import Tensor
 from internals.optim.optimizer import Optimizer, Params
 from internals.optim.options import check_implementation, check_not_negative, check_rate, number
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 class SGD(Optimizer):

@@ -13,15 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals import long, no_grad, tensor
 from internals._tensor import Tensor
+from internals.core.device import device
 from internals.nn.module import Module
 from internals.nn.modules.batchnorm import _BatchNorm
-
-if TYPE_CHECKING:
-    from internals.core.device import device
 
 AverageOne = Callable[[Any, Any, Any], Any]
 AverageAll = Callable[[Sequence[Any], Sequence[Any], Any], None]

@@ -19,9 +19,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from internals.core.recording import Recorder, Scope, recording
+from internals.core.tensor_impl import Tensor
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
     from internals.nn.module import Module
     from internals.optim.optimizer import Optimizer
 

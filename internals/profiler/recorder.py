@@ -20,19 +20,16 @@ import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 from time import perf_counter_ns as clock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.dispatch_key import BACKEND_MASK, DispatchKey
-from internals.core.dispatcher import OperatorHandle, around_calls, dispatcher, tls
+from internals.core.dispatcher import KernelFunction, OperatorHandle, around_calls, dispatcher, tls
+from internals.core.geometry import Geometry
 from internals.core.hot import hot
 from internals.core.recording import Scope, recording
 
 from .inputs import describe
 from .memory import MemoryLog
-
-if TYPE_CHECKING:
-    from internals.core.dispatcher import KernelFunction
-    from internals.core.geometry import Geometry
 
 _CPU = 1 << DispatchKey.CPU
 DEEPEST_STACK = 64

@@ -18,15 +18,15 @@ import os
 import stat
 from collections import defaultdict
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core import dtype as dt
 from internals.core.allocator import DataPtr, drop_reference
-from internals.core.device import META
+from internals.core.device import META, DeviceLike
 from internals.core.dtype import dtype
 from internals.core.geometry import bytes_spanned, contiguous_strides
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import Tensor, TensorImpl
 from internals.storage import TypedStorage
 
 from .container.mapped_file import MappedFile, map_source
@@ -34,10 +34,6 @@ from .container.replaced_file import ReplacedFile
 from .errors import ArchiveError
 from .pickles.pickled_types import view_of
 from .pickles.storages import moved
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.device import DeviceLike
 
 # The format's names of the dtypes.
 DTYPES: dict[str, dtype] = {

@@ -13,15 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import internals
 from internals import enable_grad, get_rng_state, set_rng_state
 from internals.autograd.graph import saved_tensors_hooks
-from internals.core.tensor_impl import TensorImpl
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor, TensorImpl
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
 

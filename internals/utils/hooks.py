@@ -15,12 +15,10 @@ import functools
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.autograd.node_hooks import RemovableHandle
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 __all__ = ["BackwardHook", "RemovableHandle"]
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 import ctypes
 from functools import lru_cache
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from internals.core.geometry import Geometry
-from internals.core.tensor_impl import backed_ptr
+from internals.core.tensor_impl import Tensor, backed_ptr
 from internals.machine_code import kernel, template
 from internals.machine_code.entry import Entry
 from internals.machine_code.parallel import get_num_threads
@@ -33,9 +33,6 @@ from .entries import FLOATS, machine_code_of
 from .registers import register_for
 from .row_functions import keys_for, row_exp, row_largest
 from .scratch import Scratch, Table
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 BLOCK = 12  # queries at a time: a multiple of the heights of most tiles
 MOST_KEYS = 1 << 13  # with more, scores and weights of a block no longer fit into a cache

@@ -15,9 +15,9 @@ channels; and it has loops for `channels_last` too, where here numpy serves.
 from __future__ import annotations
 
 from math import nan, prod, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from internals.core.tensor_impl import empty_contiguous
+from internals.core.tensor_impl import Tensor, empty_contiguous
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.language import SUM_MAY_BE_REORDERED
 from internals.machine_code.records import Elements, Values
@@ -25,9 +25,6 @@ from internals.machine_code.records import Elements, Values
 from ..native.memory_format import empty_as
 from .entries import FLOATS, run_typed
 from .row_functions import SUM_CHUNK, chunk_sum
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 T = template("T")  # the dtype
 GRAIN = 1 << 13  # elements that are worth a thread

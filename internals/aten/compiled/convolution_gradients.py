@@ -32,11 +32,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import ceil, prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import Tensor, array, empty_contiguous
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.language import SUM_MAY_BE_REORDERED
 from internals.machine_code.records import Elements, Indices, Values
@@ -67,9 +67,6 @@ from .windows import (
     planned,
     window_of,
 )
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 PIXELS = 1 << 20  # bytes of images that are laid out and summed at once
 SIDE = 16  # neighbours that a reordering loop handles at a time

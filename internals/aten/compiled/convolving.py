@@ -28,7 +28,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from internals.core.dtype import dtype
-from internals.core.tensor_impl import backed_ptr
+from internals.core.tensor_impl import Tensor, backed_ptr
 
 from ..native.memory_format import empty_as
 from . import gemm, windows
@@ -50,7 +50,6 @@ from .windows import (
 )
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
     from internals.aten.compiled.gemm_code import Tile
 
 # the cost of copying an element, in multiplications (the unit of `gemm.effort`): it has to come

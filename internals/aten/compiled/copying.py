@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.aten.broadcasting import Strides, broadcast_strides, coalesce, memory_order
 from internals.core.dtype import BOOL, FLOATING, dtype
 from internals.core.geometry import Geometry
-from internals.core.tensor_impl import backed_ptr
+from internals.core.tensor_impl import Tensor, backed_ptr
 from internals.machine_code.language import inline, template
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.settings import settings, use_compiled
@@ -37,9 +37,6 @@ from .elementwise import (
     planned,
     spans_overlap,
 )
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 T = template("T")
 

@@ -29,7 +29,7 @@ from internals.aten.tensor_iterator import number
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import BOOL, dtype
-from internals.core.tensor_impl import TensorImpl, backed_ptr
+from internals.core.tensor_impl import Tensor, TensorImpl, backed_ptr
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.settings import use_compiled
 from internals.machine_code.templates import DeviceFunction
@@ -38,7 +38,6 @@ from . import loops, walks
 from .entries import machine_code_of
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
     from internals.aten.decisions import Decisions
     from internals.aten.tensor_iterator import TensorIterator
 

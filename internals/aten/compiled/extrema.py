@@ -11,11 +11,11 @@ vectors.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Array, Tensor, array
 from internals.machine_code import kernel, template
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.records import Elements
@@ -32,10 +32,6 @@ from .row_functions import (
     tile_of_columns,
 )
 from .rows import WORD, Rows, address, as_rows, rows_of, tiles_of
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 THRESHOLD = 1 << 16  # from how many elements on this is faster than numpy
 GRAIN = 1 << 18  # how many elements are worth a thread

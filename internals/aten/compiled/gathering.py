@@ -24,13 +24,14 @@ wrong index ends it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL
-from internals.core.tensor_impl import TensorImpl, backed_ptr
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor, TensorImpl, backed_ptr
 from internals.machine_code.language import inline, kernel, template
 from internals.machine_code.records import Elements, Indices
 from internals.machine_code.settings import use_compiled
@@ -38,10 +39,6 @@ from internals.machine_code.settings import use_compiled
 from .copying import BITS
 from .elementwise import GRAIN, WORDS, WORTH_COMPILING, are_apart
 from .entries import run
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
 
 T, OP = template("T"), template("OP")  # the dtype, and how a new element joins the old one
 # strides of the innermost loop, and of x along n and across `inner`: 0 or 1 if it is that, as the

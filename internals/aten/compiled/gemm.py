@@ -37,7 +37,7 @@ import numpy as np
 
 from internals.core.dtype import dtype
 from internals.core.geometry import Geometry
-from internals.core.tensor_impl import backed_ptr
+from internals.core.tensor_impl import Tensor, backed_ptr
 from internals.machine_code.entry import Entry
 from internals.machine_code.settings import settings, use_compiled
 
@@ -47,8 +47,6 @@ from .registers import register_for, vector_registers
 from .scratch import Scratch, Table
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
-
     from .gemm_code import DotTile, Gemm, Tile
 
 BLOCK = 4  # tiles side by side that are computed before the next rows are

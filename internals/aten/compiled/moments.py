@@ -13,21 +13,18 @@ element.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.core import dtype as dt
+from internals.core.tensor_impl import Array, Tensor
 from internals.machine_code import kernel, template
 from internals.machine_code.records import Elements
 
 from .entries import run
 from .row_functions import chunk_of_row, identity, row_mean, row_squared_distances, tile_of_columns
 from .rows import WORD, address, as_rows
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 THRESHOLD = 1 << 14  # from how many elements on this is faster than numpy
 GRAIN = 1 << 17  # how many elements are worth a thread

@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from math import inf, prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from internals.core.tensor_impl import TensorImpl, alias, backed_ptr
+from internals.core.tensor_impl import Tensor, TensorImpl, alias, backed_ptr
 from internals.machine_code import kernel, template
 from internals.machine_code.records import Indices, Values
 
@@ -39,9 +39,6 @@ from .windows import (
     planned,
     window_of,
 )
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 T = template("T")
 GRAIN = 1 << 13  # elements that are worth a thread

@@ -22,7 +22,7 @@ import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.geometry import Geometry, contiguous_geometry
-from internals.core.tensor_impl import array, backed_ptr, empty
+from internals.core.tensor_impl import Array, Tensor, array, backed_ptr, empty
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.records import Elements
 from internals.machine_code.settings import settings
@@ -40,8 +40,6 @@ from .row_functions import (
 from .rows import WORD, Rows, address, as_rows, rows_of
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
     from internals.machine_code.language import Inline
 
 THRESHOLD = 1 << 15  # from how many elements on this is faster than numpy

@@ -19,17 +19,13 @@ take any strides.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from internals.core.geometry import Geometry, contiguous_geometry
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Array, Tensor, array
 from internals.machine_code.parallel import get_num_threads
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 WORD = {
     "f": "*f4",

@@ -9,20 +9,17 @@ How the real one differs: each thread of its loop does one row after the other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from internals.core.tensor_impl import backed_ptr
+from internals.core.tensor_impl import Tensor, backed_ptr
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.records import Elements
 
 from .entries import run
 from .row_functions import tile_of_columns
 from .rows import WORD, address, lines_of, tiles_of
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 THRESHOLD = 1 << 14  # from how many elements on this is faster than numpy
 GRAIN = 1 << 16  # how many elements are worth a thread

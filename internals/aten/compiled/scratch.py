@@ -12,13 +12,9 @@ caller provide it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from internals.core.cpu_allocator import CachingAllocator
 from internals.core.dtype import dtype
-
-if TYPE_CHECKING:
-    from internals.core.tensor_impl import Array
+from internals.core.tensor_impl import Array
 
 _arena = CachingAllocator()
 

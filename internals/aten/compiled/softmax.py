@@ -10,11 +10,11 @@ How the real one differs: vectors of bfloat16 and half as well; otherwise the sa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from internals.core.tensor_impl import backed_ptr
+from internals.core.tensor_impl import Array, Tensor, backed_ptr
 from internals.machine_code import kernel, template
 from internals.machine_code.records import Elements
 from internals.machine_code.settings import settings
@@ -32,10 +32,6 @@ from .row_functions import (
     tile_of_columns,
 )
 from .rows import WORD, address, as_rows, lines_of, tiles_of
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 THRESHOLD = 1 << 14  # from how many elements on this is faster than numpy
 SHORT = 16  # rows shorter than this are not worth a loop each: numpy turns them into columns

@@ -20,11 +20,11 @@ or `std::partial_sort`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Tensor, array
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.records import Elements
@@ -32,9 +32,6 @@ from internals.machine_code.records import Elements
 from .entries import run
 from .row_functions import float32_key, float64_key, identity, larger
 from .rows import WORD, address
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 THRESHOLD = 1 << 14  # from how many elements on this is faster than numpy
 GRAIN = 1 << 14  # how many elements are worth a thread

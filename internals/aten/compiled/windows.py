@@ -23,19 +23,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from internals.core.tensor_impl import alias, array, backed_ptr, empty_contiguous
+from internals.core.tensor_impl import Tensor, alias, array, backed_ptr, empty_contiguous
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.records import Indices, Values
 
 from .entries import run_typed
 from .scratch import Scratch, Table
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 T = template("T")  # the dtype
 CHUNK = 1 << 22  # bytes of copies and sums that are worked on at once

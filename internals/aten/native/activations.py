@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +22,8 @@ from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.scalar import checked, real
-from internals.core.tensor_impl import empty_contiguous
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
+from internals.core.scalar import Scalar, checked, real
+from internals.core.tensor_impl import Tensor, empty_contiguous
 
 
 def relu(self: Tensor, out: Tensor | None = None) -> Any:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import nan, pi, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,15 +24,11 @@ from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import COMPLEX, FLOATING, SCALAR_TYPE_NAME
 from internals.core.promotion import promote_types
-from internals.core.scalar import real
-from internals.core.tensor_impl import empty_contiguous
+from internals.core.scalar import Scalar, real
+from internals.core.tensor_impl import Tensor, empty_contiguous
 
 from .activations_composed import halves
 from .loops import Loop, in_single
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
 
 
 def threshold_backward(grad_output: Tensor, self: Tensor, threshold: Scalar) -> Any:

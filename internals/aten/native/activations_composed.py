@@ -12,21 +12,17 @@ own.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import functions as F, ops
 from internals.aten.dtype_checks import check_dtype
 from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import FLOATING, INTEGRAL, SCALAR_TYPE_NAME, finfo
-from internals.core.scalar import real
-from internals.core.tensor_impl import empty_contiguous
+from internals.core.scalar import Scalar, real
+from internals.core.tensor_impl import Tensor, empty_contiguous
 
 from .activations import floating
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
 
 # with these, normalised inputs give normalised outputs (Klambauer et al. 2017)
 _SELU_ALPHA = 1.6732632423543772848170429916717

@@ -12,21 +12,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.aten.dtype_checks import TYPE_META_NAME, check_dtype
 from internals.core import dtype as dt
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import Tensor, array, empty_contiguous
 
 from .pooling import check_places
 from .pooling_1d import check_one
 from .pooling_backward import scatter_to_places
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def adaptive_max_pool1d(self: Tensor, output_size: Sequence[int]) -> tuple[Any, Any]:

@@ -10,12 +10,9 @@ CUDA's sort.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from internals.core.tensor_impl import Array
+from internals.core.tensor_impl import Array
 
 # Rows are sorted from this many numbers on, if a row has at least this many on average.
 MANY = 8192

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -33,12 +33,8 @@ from internals.aten.broadcasting import broadcast_strides, memory_order
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.geometry import contiguous_strides, view_strides, wrap_dim
-from internals.core.tensor_impl import TensorImpl, array, snapshot
+from internals.core.tensor_impl import Array, Tensor, TensorImpl, array, snapshot
 from internals.core.warn import warn
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 MASKS = (dt.bool_, dt.uint8)  # uint8 is how masks were written before bool existed
 

@@ -10,18 +10,16 @@ How the real one differs: its fused kernel (flash attention) accepts masks too, 
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import functions as F
 from internals.aten.dtype_checks import TYPE_META_NAME
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.grad_mode import is_grad_enabled
+from internals.core.tensor_impl import Tensor
 from internals.core.tracer import tracer
 from internals.machine_code.settings import settings
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def scaled_dot_product_attention(

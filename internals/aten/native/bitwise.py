@@ -12,19 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import FLOATING
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor
 
 from .real import integral
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
 
 # self · 2**other; bits that do not fit are cut off.
 bitwise_left_shift = partial(integral, "lshift_cpu", np.left_shift)

@@ -17,19 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from internals.aten.dtype_checks import check_same_dtype, not_implemented
 from internals.core.dtype import BOOL, FLOATING
 from internals.core.formats import channels_last
-from internals.core.tensor_impl import from_array
+from internals.core.tensor_impl import Tensor, from_array
 
 from .memory_format import suggests_channels_last
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 class Border(NamedTuple):

@@ -10,7 +10,7 @@ How the real one differs: each combination has a loop of its own.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,11 +20,8 @@ from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME
 from internals.core.promotion import can_cast, result_type
-from internals.core.scalar import checked
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
+from internals.core.scalar import Scalar, checked
+from internals.core.tensor_impl import Tensor
 
 
 def clamp(

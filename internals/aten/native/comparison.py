@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +19,8 @@ from internals.aten.dtype_checks import not_implemented
 from internals.aten.one_geometry import NUMBERS
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import COMPLEX, bool_
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor
 
 
 def eq(self: Tensor, other: Scalar | Tensor, out: Tensor | None = None) -> Any:

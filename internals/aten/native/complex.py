@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,14 +25,10 @@ from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import geometry
-from internals.core.tensor_impl import empty_contiguous, make
+from internals.core.tensor_impl import Array, Tensor, empty_contiguous, make
 
 from . import linear_algebra, loops
 from .pointwise_unary import sign
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 _COMPLEX = {dt.float32: dt.complex64, dt.float64: dt.complex128}
 

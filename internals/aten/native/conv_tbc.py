@@ -9,19 +9,16 @@ How the real one differs: `addmm_` adds each product to a part of the result.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.aten.dtype_checks import check_dtype
 from internals.core import dtype as dt
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import Tensor, array, empty_contiguous
 
 from .gradient_checks import check_sizes
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Any:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,14 +29,10 @@ from internals.aten.native.reduction_tools import sum_of_products
 from internals.aten.native.windows import fold_offsets, fold_windows, pad_spatial, unfold_windows
 from internals.aten.on_device import on_device
 from internals.core import dtype as dt
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Array, Tensor, array
 from internals.machine_code.settings import use_compiled
 
 from .convolution_checks import checked_arguments, spread
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 COMPILED = 1 << 14  # compiled kernels are used from this many elements on
 # this many multiplications count as one of these elements, where each number that is loaded is used

@@ -13,7 +13,7 @@ asked for are undefined tensors.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,17 +21,13 @@ from internals.aten.dtype_checks import check_same_dtype
 from internals.aten.on_device import on_device
 from internals.core import dtype as dt
 from internals.core.device import CPU
-from internals.core.tensor_impl import array, empty_contiguous, from_array
+from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous, from_array
 from internals.machine_code.settings import use_compiled
 
 from .convolution import COMPILED, compiled_fits, forward, input_gradient, weight_gradient, work
 from .convolution_checks import checked_arguments, gradients_of_nothing
 from .gradient_checks import check_sizes
 from .memory_format import empty_as
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 
 def convolution_backward(

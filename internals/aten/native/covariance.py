@@ -8,15 +8,13 @@ How the real one differs: it is composed of the same operators, in C++.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, INTEGRAL, SCALAR_TYPE_NAME
+from internals.core.tensor_impl import Tensor
 from internals.core.warn import warn
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def cov(

@@ -20,7 +20,7 @@ How the real one differs: it computes one sequence after another; cuDNN has a ke
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,13 +28,9 @@ from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous
 
 from .losses import MEAN, SUM
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 _CHECKS = "(while checking arguments for ctc_loss_allocate_outputs)"
 

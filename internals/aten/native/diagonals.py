@@ -10,21 +10,17 @@ How the real one differs: `diag_embed` makes its zeros with an operator.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.adinplaceorview import write_uncounted
-from internals.core.dtype import get_default_dtype
+from internals.core.dtype import dtype, get_default_dtype
 from internals.core.geometry import wrap_dim
 from internals.core.promotion import result_type
-from internals.core.tensor_impl import empty_contiguous
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor, empty_contiguous
 
 from .views import diagonal, slice
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.dtype import dtype
-    from internals.core.scalar import Scalar
 
 
 def diag_embed(self: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:

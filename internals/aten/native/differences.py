@@ -11,16 +11,14 @@ How the real one differs: it is composed of the same operators, in C++.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals._generated.functions import cat
 from internals.core import dtype as dt
 from internals.core.geometry import wrap_dim, wrap_dims
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor
 
 Dims = int | Sequence[int] | None
 

@@ -12,7 +12,7 @@ input.
 from __future__ import annotations
 
 from math import inf, prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,16 +23,12 @@ from internals.aten.dtype_checks import check_same_dtype, not_implemented
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, SCALAR_TYPE_NAME
 from internals.core.float_errors import quietly
-from internals.core.tensor_impl import array, from_array
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Array, Tensor, array, from_array
 
 from .gradient_checks import check_sizes
 from .norms import norm_Scalar
 from .pointwise import sub
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
 
 MANY = 25  # with more rows than this, Euclidean distances come from a matrix product
 _METRICS = {1.0: "cityblock", 2.0: "euclidean", inf: "chebyshev"}

@@ -13,20 +13,17 @@ How the real one differs: `native_dropout` also serves nested tensors.
 from __future__ import annotations
 
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.aten.on_device import on_device
 from internals.core.dtype import bool_
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Tensor, array
 
 from . import copying
 from .random import discrete
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def dropout(input: Tensor, p: float, train: bool) -> Any:

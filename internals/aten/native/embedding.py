@@ -8,7 +8,7 @@ How the real one differs: the gradient may also be sparse, and the renormalisati
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +16,8 @@ from internals.aten.on_device import on_device
 from internals.aten.overlap import check_no_internal_overlap
 from internals.core import dtype as dt
 from internals.core.device import CPU
-from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import array, empty_contiguous, snapshot
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.dtype import dtype
-    from internals.core.tensor_impl import Array
+from internals.core.dtype import SCALAR_TYPE_NAME, dtype
+from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous, snapshot
 
 
 def embedding(

@@ -13,20 +13,16 @@ number of indices, the gradients contain uninitialised memory. There are sparse 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import array, empty_contiguous, snapshot
+from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous, snapshot
 
 from .embedding import segment_sums
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 SUM, MEAN, MAX = range(3)
 

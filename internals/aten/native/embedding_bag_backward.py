@@ -12,21 +12,16 @@ may divide by that of another row.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import array, empty_contiguous, snapshot
+from internals.core.dtype import SCALAR_TYPE_NAME, dtype
+from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous, snapshot
 
 from .embedding import check_indices, check_rows, sums_by_row
 from .embedding_bag import MAX, MEAN, SUM
 from .gradient_checks import check_elements, check_sizes
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.dtype import dtype
-    from internals.core.tensor_impl import Array
 
 
 def _embedding_bag_backward(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,13 +26,10 @@ from internals.core import dtype as dt, return_types
 from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME
 from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dim, wrap_dims
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Tensor, array
 from internals.machine_code.settings import settings, use_compiled
 
 from .reduction_tools import reduced_dims, reduced_sizes, store
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def max_dim(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,18 +26,12 @@ from internals.aten.on_device import on_device
 from internals.aten.writing import range_out
 from internals.core import device as devices, dtype as dt
 from internals.core.backend_hooks import hooks
-from internals.core.device import CPU
-from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.device import CPU, device
+from internals.core.dtype import SCALAR_TYPE_NAME, dtype
+from internals.core.formats import layout, memory_format
 from internals.core.geometry import Geometry, contiguous_geometry, geometry
-from internals.core.scalar import checked
-from internals.core.tensor_impl import array, empty as allocate, empty_pinned
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.device import device
-    from internals.core.dtype import dtype
-    from internals.core.formats import layout, memory_format
-    from internals.core.scalar import Scalar
+from internals.core.scalar import Scalar, checked
+from internals.core.tensor_impl import Tensor, array, empty as allocate, empty_pinned
 
 
 def empty(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +16,10 @@ from internals.aten.dtype_checks import TYPE_META_NAME, check_dtype
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt, return_types
 from internals.core.dtype import COMPLEX, FLOATING, SCALAR_TYPE_NAME
+from internals.core.tensor_impl import Array, Tensor
 
 from . import pointwise
 from .real import real
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 
 def signbit(self: Tensor, out: Tensor | None = None) -> Any:

@@ -8,17 +8,14 @@ How the real one differs: it is composed of the same operators, in C++.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import COMPLEX, SCALAR_TYPE_NAME, dtype
 from internals.core.promotion import result_type
-from internals.core.tensor_impl import TensorImpl
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor, TensorImpl
 
 
 def float_power(self: Scalar | Tensor, exponent: Scalar | Tensor) -> Any:

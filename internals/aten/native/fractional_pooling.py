@@ -14,19 +14,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous
 
 from .pooling_backward import scatter_to_places
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 _SIDES = ("time", "height", "width")
 

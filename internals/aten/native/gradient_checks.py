@@ -11,10 +11,9 @@ are in the kernels' own files; these checks are for the others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def check_result(t: Tensor, sizes: Sequence[int]) -> None:

@@ -15,21 +15,17 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.aten.dtype_checks import check_dtype, check_same_dtype
 from internals.core.dtype import FLOATING
-from internals.core.tensor_impl import array, empty_contiguous, from_array
+from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous, from_array
 
 from .gradient_checks import check_sizes
 from .grid_taps import CUBIC, Tap, taps
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 
 def grid_sampler(

@@ -15,11 +15,9 @@ and their derivatives.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
+from internals.core.tensor_impl import Array, Tensor
 
 LINEAR, NEAREST, CUBIC = 0, 1, 2
 ZEROS, BORDER, REFLECTION = 0, 1, 2

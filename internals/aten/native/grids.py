@@ -13,25 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.core import device as devices, dtype as dt
-from internals.core.device import CPU
-from internals.core.dtype import INTEGRAL
-from internals.core.tensor_impl import array
+from internals.core.device import CPU, device
+from internals.core.dtype import INTEGRAL, dtype
+from internals.core.formats import layout
+from internals.core.tensor_impl import Tensor, array
 from internals.core.warn import warn_once
 
 from .factories import empty
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.device import device
-    from internals.core.dtype import dtype
-    from internals.core.formats import layout
 
 MOST_DIMENSIONS = 64  # numpy's limit for an array
 INDEXING = (

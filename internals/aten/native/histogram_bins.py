@@ -7,7 +7,7 @@ How the real one differs: the checks of `out` are made with those of the inputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +15,9 @@ from internals.aten.dtype_checks import TYPE_META_NAME, check_dtype, not_impleme
 from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.scalar import checked
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Array, Tensor, array
 
 from .factories import linspace
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 Range = Sequence[float] | None
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,8 +29,8 @@ from internals.core import dtype as dt, return_types
 from internals.core.device import CPU
 from internals.core.dtype import FLOATING
 from internals.core.float_errors import quietly
-from internals.core.scalar import checked
-from internals.core.tensor_impl import array, empty_contiguous, from_array, snapshot
+from internals.core.scalar import Scalar, checked
+from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous, from_array, snapshot
 
 from .histogram_bins import (
     Range,
@@ -41,11 +41,6 @@ from .histogram_bins import (
     check_weight,
     equal_bins,
 )
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
 
 BinOf = Callable[[Any, Any], Any]  # (elements, edges) -> the indices of their bins
 

@@ -17,7 +17,7 @@ is the last one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,17 +28,12 @@ from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import infer_size, wrap_dim
-from internals.core.scalar import checked
-from internals.core.tensor_impl import array, snapshot
+from internals.core.scalar import Scalar, checked
+from internals.core.tensor_impl import Array, Tensor, array, snapshot
 from internals.core.warn import warn
 
 from .indexing import warn_if_expanded
 from .scatter_gather import copy_of, sizes_of
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
 
 
 def index_copy(

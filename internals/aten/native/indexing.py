@@ -12,7 +12,7 @@ that is serial, so that sums are the same every time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,16 +27,13 @@ from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import geometry
 from internals.core.scalar import checked
-from internals.core.tensor_impl import array, empty, make, snapshot
+from internals.core.tensor_impl import Tensor, array, empty, make, snapshot
 from internals.core.warn import warn
 from internals.machine_code.settings import settings
 
 from .adding_rows import add_at
 from .advanced_index import MASKS, AdvancedIndex, check_mask
 from .copying import clone
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def index(self: Tensor, indices: Sequence[Tensor | None], out: Tensor | None = None) -> Any:

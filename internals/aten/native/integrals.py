@@ -8,15 +8,13 @@ How the real one differs: it is composed of the same operators, in C++.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.geometry import wrap_dim
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor
 
 
 def trapezoid_x(y: Tensor, x: Tensor, dim: int = -1) -> Any:

@@ -10,7 +10,7 @@ threads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,13 +28,10 @@ from internals.core.geometry import (
     wrap_dim,
 )
 from internals.core.promotion import can_cast, result_type
-from internals.core.tensor_impl import array, empty
+from internals.core.tensor_impl import Tensor, array, empty
 from internals.machine_code.settings import settings
 
 from .views import unsqueeze
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0, out: Tensor | None = None) -> Any:

@@ -14,7 +14,7 @@ half and bfloat16.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,16 +26,11 @@ from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, contiguous_geometry
-from internals.core.scalar import checked
-from internals.core.tensor_impl import array, empty
+from internals.core.scalar import Scalar, checked
+from internals.core.tensor_impl import Array, Tensor, array, empty
 from internals.machine_code.settings import settings
 
 from .views import expand
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
 
 
 def mm(self: Tensor, mat2: Tensor, out: Tensor | None = None) -> Any:

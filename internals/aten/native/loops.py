@@ -17,13 +17,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Array
 
 Loop = Callable[..., None]
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,12 +27,9 @@ from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.promotion import promote_types
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import Tensor, array, empty_contiguous
 
 from .loops import in_single
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 NONE, MEAN, SUM = range(3)
 

@@ -12,7 +12,7 @@ a number on the CPU.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,13 +22,10 @@ from internals.aten.tensor_iterator import TensorIterator
 from internals.core.device import CPU
 from internals.core.dtype import BOOL, COMPLEX, INTEGRAL
 from internals.core.promotion import result_type
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Tensor, array
 
 from .loops import Loop
 from .losses import MEAN
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Any:

@@ -11,15 +11,13 @@ How the real one differs: it clamps its own intermediate results in place.
 from __future__ import annotations
 
 from math import pi
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.tensor_impl import Tensor
 
 from .losses import MEAN, _reduced
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 _EPSILON = 1e-12  # keeps the cosine of a zero vector from being 0 / 0
 

@@ -17,13 +17,11 @@ without a copy.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def matmul(self: Tensor, other: Tensor) -> Any:

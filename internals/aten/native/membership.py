@@ -8,7 +8,7 @@ elements are not unique, `assume_unique=True` gives wrong answers there; here it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +16,7 @@ from internals.aten.set_output import set_output
 from internals.aten.tensor_iterator import number
 from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME, bool_, dtype
 from internals.core.promotion import result_type
-from internals.core.tensor_impl import TensorImpl, array
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor, TensorImpl, array
 
 
 def isin(

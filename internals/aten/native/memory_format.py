@@ -11,7 +11,7 @@ How the real one differs: these functions are methods of its tensor class.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.device import CPU, device
 from internals.core.dtype import dtype
@@ -21,10 +21,7 @@ from internals.core.geometry import (
     geometry,
     is_channels_last_strides,
 )
-from internals.core.tensor_impl import empty
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor, empty
 
 
 def empty_as(t: Tensor, sizes: Sequence[int], dtype: dtype | None = None) -> Any:

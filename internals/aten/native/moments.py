@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,14 +25,11 @@ from internals.aten.on_device import on_device
 from internals.core.device import CPU
 from internals.core.dtype import COMPLEX, float64
 from internals.core.scalar import checked
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Tensor, array
 from internals.core.warn import warn
 from internals.machine_code.settings import settings, use_compiled
 
 from .reduction_tools import is_floating, reduced_dims, store, total
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 Dim = Sequence[int] | None
 

@@ -11,22 +11,18 @@ or all of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.aten.dtype_checks import check_is, check_same_dtype, not_implemented
 from internals.core import dtype as dt
-from internals.core.tensor_impl import array, empty_contiguous, snapshot
+from internals.core.dtype import dtype
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous, snapshot
 
 from .losses import MEAN, NONE
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.dtype import dtype
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
 
 
 @np.errstate(all="ignore")

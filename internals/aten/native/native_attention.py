@@ -12,12 +12,10 @@ mask and softmax, and takes nested tensors for sequences of different lengths.
 from __future__ import annotations
 
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import functions as F, nn_functions as nn
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def _native_multi_head_attention(

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import nan, prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,18 +25,13 @@ from internals.aten.dtype_checks import check_dtype, check_same_dtype
 from internals.aten.on_device import on_device
 from internals.core import dtype as dt
 from internals.core.device import CPU
-from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, contiguous_geometry
-from internals.core.tensor_impl import array, empty, empty_contiguous, snapshot
+from internals.core.tensor_impl import Array, Tensor, array, empty, empty_contiguous, snapshot
 
 from .gradient_checks import check_sizes
 from .losses import MEAN, NONE, SUM
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.dtype import dtype
-    from internals.core.tensor_impl import Array
 
 
 def nll_loss_forward(

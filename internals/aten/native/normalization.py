@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from internals.aten.writing import write_out, write_outs
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.float_errors import quiet, restore
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous
 from internals.machine_code.settings import settings, use_compiled
 
 from .memory_format import empty_as, suggests_channels_last
@@ -46,10 +46,6 @@ from .normalization_checks import (
     check_mixed,
 )
 from .reduction_tools import sum_of_products
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 COMPILED = 1 << 14  # number of elements from which on batch normalization runs compiled
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from internals.aten.on_device import on_device
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.float_errors import quiet, restore
-from internals.core.tensor_impl import array, empty_contiguous, from_array
+from internals.core.tensor_impl import Tensor, array, empty_contiguous, from_array
 from internals.machine_code.settings import settings, use_compiled
 
 from .memory_format import empty_as
@@ -39,9 +39,6 @@ from .normalization_checks import (
     check_layer_norm_backward,
 )
 from .reduction_tools import sum_of_products
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def native_layer_norm_backward(

@@ -8,16 +8,14 @@ have the sizes that the forward pass gave them; a wrong size makes them read oth
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.aten.dtype_checks import check_dtype, check_same_dtype
 from internals.core import dtype as dt
 from internals.core.dtype import dtype
+from internals.core.tensor_impl import Tensor
 
 from .gradient_checks import check_elements, check_sizes
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def check_layer_norm(

@@ -9,16 +9,14 @@ How the real one differs: `rms_norm` may run as one fused kernel, `_fused_rms_no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import functions as F
 from internals.aten.dtype_checks import not_implemented
 from internals.core.dtype import finfo, float16, float32
+from internals.core.tensor_impl import Tensor
 
 from .memory_format import suggests_channels_last
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def instance_norm(

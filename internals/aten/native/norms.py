@@ -14,7 +14,7 @@ vectorised loop for each p.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,15 +23,11 @@ from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.dtype import COMPLEX, SCALAR_TYPE_NAME, dtype
 from internals.core.promotion import promote_types
-from internals.core.tensor_impl import array
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Array, Tensor, array
 from internals.machine_code.settings import settings, use_compiled
 
 from .reduction_tools import is_floating, reduced_dims, reduced_sizes, shares_memory, store, total
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
 
 
 def linalg_vector_norm(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,14 +27,10 @@ from internals.core import dtype as dt, return_types
 from internals.core.dtype import BOOL, COMPLEX
 from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import array, snapshot
+from internals.core.tensor_impl import Array, Tensor, array, snapshot
 
 from .extrema import check_not_empty
 from .reduction_tools import reduced_sizes, store
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 
 def median_dim(

@@ -12,17 +12,14 @@ How the real one differs: it writes padding step by step into a tensor, in place
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import array, empty_contiguous, from_array, snapshot
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor, array, empty_contiguous, from_array, snapshot
 
 
 def pad_sequence(

@@ -12,20 +12,17 @@ How the real one differs: it writes circular padding piece by piece into an empt
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.aten.native.memory_format import empty_as
 from internals.core.device import CPU
-from internals.core.tensor_impl import array, from_array
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor, array, from_array
 
 from . import views
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
 
 MODES = ("reflect", "replicate", "circular", "constant")
 """The ways of padding, in the order of `at::padding_mode` (`aten/src/ATen/native/PadNd.h`)."""

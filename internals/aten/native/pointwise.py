@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,15 +23,11 @@ from internals.aten.tensor_iterator import TensorIterator, number
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL, COMPLEX, FLOATING, INTEGRAL, dtype
 from internals.core.promotion import result_type
-from internals.core.scalar import checked
-from internals.core.tensor_impl import empty_contiguous
+from internals.core.scalar import Scalar, checked
+from internals.core.tensor_impl import Tensor, empty_contiguous
 
 from . import loops
 from .real import real
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
 
 
 def add(self: Tensor, other: Scalar | Tensor, alpha: Scalar = 1, out: Tensor | None = None) -> Any:

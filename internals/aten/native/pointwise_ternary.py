@@ -10,7 +10,7 @@ How the real one differs: each is one fused loop; here some take two or three pa
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,12 +24,8 @@ from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import BOOL, FLOATING, SCALAR_TYPE_NAME
 from internals.core.promotion import result_type
-from internals.core.scalar import checked
-from internals.core.tensor_impl import array, empty_contiguous, from_array
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
+from internals.core.scalar import Scalar, checked
+from internals.core.tensor_impl import Tensor, array, empty_contiguous, from_array
 
 
 def lerp_Scalar(self: Tensor, end: Tensor, weight: Scalar, out: Tensor | None = None) -> Any:

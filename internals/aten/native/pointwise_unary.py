@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,12 +26,9 @@ from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL, COMPLEX, FLOATING
 from internals.core.geometry import geometry
-from internals.core.tensor_impl import empty
+from internals.core.tensor_impl import Tensor, empty
 
 from . import comparison, loops, pointwise
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def abs(self: Tensor, out: Tensor | None = None) -> Any:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial, reduce
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,12 +27,8 @@ from internals.aten.native.memory_format import empty_as, suggests_channels_last
 from internals.aten.native.windows import pad_spatial, unfold_windows
 from internals.aten.on_device import on_device
 from internals.core import dtype as dt
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous
 from internals.machine_code.settings import use_compiled
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 COMPILED = 1 << 15  # number of elements from which on compiled kernels pay
 

@@ -9,12 +9,10 @@ How the real one differs: when no gradient is needed `max_pool1d` has a kernel o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import functions as F, nn_functions as nn
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 _EXPECTED = (
     "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, "

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import repeat
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from internals.aten.dtype_checks import check_dtype, check_is, check_same_dtype,
 from internals.aten.on_device import on_device
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import empty_contiguous, snapshot
+from internals.core.tensor_impl import Array, Tensor, empty_contiguous, snapshot
 from internals.machine_code.settings import use_compiled
 
 from .gradient_checks import check_result
@@ -41,10 +41,6 @@ from .pooling import (
     window_sizes,
 )
 from .windows import fold_offsets
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 
 def max_pool2d_with_indices_backward(

@@ -14,14 +14,12 @@ How the real one differs: it checks the range of `q` on the CPU only, so as not 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.geometry import wrap_dim
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 MODES = ("linear", "lower", "higher", "midpoint", "nearest")
 

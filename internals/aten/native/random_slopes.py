@@ -10,18 +10,15 @@ How the real one differs: in training its loop draws and multiplies, element aft
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.dtype_checks import check_same_dtype, not_implemented
 from internals.aten.writing import write_inplace
 from internals.core.dtype import FLOATING, float16, float64
-from internals.core.scalar import real
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.generator import Generator
-    from internals.core.scalar import Scalar
+from internals.core.generator import Generator
+from internals.core.scalar import Scalar, real
+from internals.core.tensor_impl import Tensor
 
 
 def rrelu(

@@ -10,7 +10,7 @@ are computed in double precision (complex numbers in complex double) and rounded
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,19 +18,14 @@ from internals._generated import ops
 from internals.aten.dtype_checks import check_dtype, not_implemented
 from internals.aten.writing import range_out
 from internals.core import device as devices, dtype as dt
-from internals.core.device import CPU, META
-from internals.core.scalar import checked
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.device import CPU, META, device
+from internals.core.dtype import dtype
+from internals.core.formats import layout
+from internals.core.scalar import Scalar, checked
+from internals.core.tensor_impl import Tensor, TensorImpl, array
 from internals.core.warn import warn
 
 from .factories import arange_start_step, empty, kind_between, linspace
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.device import device
-    from internals.core.dtype import dtype
-    from internals.core.formats import layout
-    from internals.core.scalar import Scalar
 
 DEPRECATED = (
     "torch.range is deprecated and will be removed in a future release because its behavior is "

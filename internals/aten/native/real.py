@@ -10,16 +10,14 @@ How the real one differs: the list of dtypes is a macro around each loop.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.aten.deferred import special
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, INTEGRAL
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def real(

@@ -16,14 +16,12 @@ LSTM; otherwise it has the same loop.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import functions as F
 from internals._generated.nn_functions import linear
 from internals.core.dtype import int64
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 State = tuple[Any, ...]
 """(h,), or (h, c) for an LSTM."""

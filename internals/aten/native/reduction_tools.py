@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,12 +24,8 @@ from internals.core.device import CPU
 from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, contiguous_geometry, wrap_dims
-from internals.core.tensor_impl import array, backed_ptr, empty, empty_contiguous
+from internals.core.tensor_impl import Array, Tensor, array, backed_ptr, empty, empty_contiguous
 from internals.machine_code.settings import settings, use_compiled
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 BLOCK = 128  # as many numbers as are added one after the other
 

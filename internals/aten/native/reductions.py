@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod as product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, SCALAR_TYPE_NAME, dtype
 from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dims
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Array, Tensor, array
 from internals.machine_code.settings import settings, use_compiled
 
 from .reduction_tools import (
@@ -39,10 +39,6 @@ from .reduction_tools import (
     store,
     total,
 )
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 
 def sum(self: Tensor, dtype: dtype | None = None) -> Any:

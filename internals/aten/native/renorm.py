@@ -8,21 +8,17 @@ How the real one differs: it computes the factors by a kernel of their own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.aten.set_output import set_output
 from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import array
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Array, Tensor, array
 
 from .norms import linalg_vector_norm
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
 
 
 def renorm(self: Tensor, p: Scalar, dim: int, maxnorm: Scalar, out: Tensor | None = None) -> Any:

@@ -23,21 +23,17 @@ filter's gradient here multiplies by the whole matrix.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.aten.native.memory_format import empty_as
 from internals.aten.on_device import on_device
 from internals.core import dtype as dt
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Array, Tensor, array
 
 from .resampling_bytes import mixed_bytes
 from .resampling_checks import check_gradient, check_input
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 
 def upsample_nearest2d(

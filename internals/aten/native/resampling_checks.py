@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
+from internals.core.tensor_impl import Tensor
 
 from .gradient_checks import check_result
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def check_input(t: Tensor, output_size: Sequence[int], dims: int, kernel: str) -> None:

@@ -18,7 +18,7 @@ How the real one differs: one loop carries value and index along.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,10 +27,7 @@ from internals.aten.set_output import set_output
 from internals.core import dtype as dt, return_types
 from internals.core.dtype import COMPLEX
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import array
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor, array
 
 
 def cummax(self: Tensor, dim: int, out: Sequence[Tensor] | None = None) -> Any:

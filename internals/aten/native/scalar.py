@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,7 @@ from internals.aten.dtype_checks import not_implemented
 from internals.aten.scalar_functions import get
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import COMPLEX
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def _kernel(name: str) -> Callable[..., Any]:

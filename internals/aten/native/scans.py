@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,15 +25,11 @@ from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, SCALAR_TYPE_NAME, dtype
 from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Array, Tensor, array
 from internals.machine_code.settings import settings, use_compiled
 
 from .reduction_tools import cast
 from .special.logarithms import complex_logaddexp
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 # the dtype of the running sum or product; others have none that is wider
 _WIDER = {dt.float16: np.float32, dt.float32: np.float64, dt.complex64: np.complex128}

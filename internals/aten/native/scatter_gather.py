@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,18 +29,13 @@ from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import wrap_dim
-from internals.core.scalar import checked
-from internals.core.tensor_impl import TensorImpl, array, snapshot
+from internals.core.scalar import Scalar, checked
+from internals.core.tensor_impl import Array, Tensor, TensorImpl, array, snapshot
 from internals.core.warn import warn_once
 from internals.machine_code.settings import settings
 
 from .adding_rows import add_at
 from .copying import clone
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
 
 REDUCTIONS = {"add": np.add, "multiply": np.multiply}
 REDUCE_WARNING = (

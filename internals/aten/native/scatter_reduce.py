@@ -13,13 +13,13 @@ index first and runs over threads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
-from internals.core.tensor_impl import array, snapshot
+from internals.core.tensor_impl import Array, Tensor, array, snapshot
 from internals.core.warn import warn_once
 
 from .scatter_gather import (
@@ -31,10 +31,6 @@ from .scatter_gather import (
     cropped,
     sizes_of,
 )
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 LOOPS = {"sum": np.add, "prod": np.multiply, "mean": np.add, "amax": np.maximum, "amin": np.minimum}
 BETA = "index_reduce() is in beta and the API may change at any time."

@@ -11,7 +11,7 @@ How the real one differs: it searches for one value after the other, in several 
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,8 @@ from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.promotion import result_type
-from internals.core.tensor_impl import TensorImpl, array, snapshot
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Array, Tensor, TensorImpl, array, snapshot
 
 
 def searchsorted_Tensor(

@@ -14,20 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf, nan, prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.aten.dtype_checks import check_dtype, not_implemented
 from internals.core import dtype as dt
 from internals.core.geometry import wrap_dim
-from internals.core.scalar import real
-from internals.core.tensor_impl import array, empty_contiguous
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
+from internals.core.scalar import Scalar, real
+from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous
 
 _REDUCE = {"sum": np.add, "mean": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 _IDENTITY = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -inf, "min": inf}

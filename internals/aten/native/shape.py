@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,11 +26,8 @@ from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.formats import contiguous_format
 from internals.core.geometry import geometry, wrap_dim
-from internals.core.tensor_impl import array, empty, empty_contiguous, snapshot
+from internals.core.tensor_impl import Tensor, array, empty, empty_contiguous, snapshot
 from internals.machine_code.settings import settings
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def flip(self: Tensor, dims: Sequence[int]) -> Any:

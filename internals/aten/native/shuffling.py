@@ -10,13 +10,11 @@ the views.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.aten.native.memory_format import suggests_channels_last
 from internals.core.formats import channels_last, contiguous_format
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def pixel_shuffle(self: Tensor, upscale_factor: int) -> Any:

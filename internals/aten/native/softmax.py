@@ -19,7 +19,7 @@ How the real one differs: it has those two kernels for tensors of any size.
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -31,12 +31,8 @@ from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import array, empty, empty_contiguous
+from internals.core.tensor_impl import Array, Tensor, array, empty, empty_contiguous
 from internals.machine_code.settings import settings, use_compiled
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 
 def _softmax_backward_data(

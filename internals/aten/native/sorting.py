@@ -12,7 +12,7 @@ do. `topk` chooses a partial sort or a quickselect by the sizes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +22,8 @@ from internals.aten.on_device import on_device
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt, return_types
 from internals.core.geometry import geometry, wrap_dim
-from internals.core.tensor_impl import array, empty, snapshot
+from internals.core.tensor_impl import Array, Tensor, array, empty, snapshot
 from internals.machine_code.settings import settings, use_compiled
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 
 def sort(

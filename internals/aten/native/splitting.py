@@ -13,17 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import wrap_dim
+from internals.core.tensor_impl import Tensor
 
 from . import views
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 MOST_EMPTY = 1 << 17  # the limit to parts without elements; so many take half a second
 

@@ -14,12 +14,10 @@ How the real one differs: for `out=` each has a function of its own, `hstack_out
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def flatten_dense_tensors(tensors: Sequence[Any]) -> Any:

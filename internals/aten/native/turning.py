@@ -9,17 +9,15 @@ How the real one differs: it transposes the flipped copy in place, by `transpose
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.adinplaceorview import write_uncounted
 from internals.core.formats import contiguous_format
 from internals.core.geometry import wrap_dim
+from internals.core.tensor_impl import Tensor
 
 from .views import transpose
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def rot90(self: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:

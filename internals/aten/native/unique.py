@@ -16,21 +16,17 @@ How the real one differs: it sorts slices without regard to NaN.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.aten.dtype_checks import check_dtype
 from internals.core.dtype import BOOL, FLOATING, INTEGRAL
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import array, from_array, snapshot
+from internals.core.tensor_impl import Array, Tensor, array, from_array, snapshot
 
 from . import views
 from .sorting import sort_stable
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 Three = tuple[Any, Any, Any]
 

@@ -12,19 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import array, empty_contiguous, snapshot
+from internals.core.tensor_impl import Tensor, array, empty_contiguous, snapshot
 
 from .memory_format import empty_as
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 _WORDS = {2: "two elements (height, width)", 3: "three elements (depth, height, width)"}
 

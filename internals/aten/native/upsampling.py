@@ -13,15 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
+from internals.core.tensor_impl import Tensor
 
 from .resampling import resample, resample_backward
 from .resampling_checks import sizes_and_scales
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def with_factors(

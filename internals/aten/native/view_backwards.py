@@ -15,18 +15,15 @@ saves dispatching.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.on_device import on_device
 from internals.core.device import CPU
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import Tensor, array, empty_contiguous
 
 from . import views
 from .gradient_checks import check_sizes
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def select_backward(grad_output: Tensor, input_sizes: Sequence[int], dim: int, index: int) -> Any:

@@ -11,17 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core.formats import contiguous_format
 from internals.core.geometry import infer_size, view_strides, wrap_dim
+from internals.core.tensor_impl import Tensor
 from internals.core.warn import warn_once
 
 from .splitting import check_number_of_parts
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def reshape(self: Tensor, shape: Sequence[int]) -> Any:

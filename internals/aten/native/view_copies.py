@@ -14,18 +14,15 @@ one there nevertheless, and fail.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.adinplaceorview import write_uncounted
 from internals.core.formats import contiguous_format
 from internals.core.geometry import infer_size, view_strides
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import Tensor, TensorImpl
 
 from .views import slice, view
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def copied(views: Any) -> Any:

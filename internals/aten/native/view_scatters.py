@@ -13,16 +13,14 @@ write to views into programs that do not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.adinplaceorview import write_uncounted
 from internals.aten.overlap import check_no_internal_overlap
+from internals.core.tensor_impl import Tensor
 
 from . import views
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def select_scatter(self: Tensor, src: Tensor, dim: int, index: int) -> Any:

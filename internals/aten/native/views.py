@@ -17,14 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import Geometry, geometry, infer_size, view_strides, wrap_dim
-from internals.core.tensor_impl import alias as _alias, make, make_checked
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor, alias as _alias, make, make_checked
 
 
 def view(self: Tensor, size: Sequence[int]) -> Any:

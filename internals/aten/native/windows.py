@@ -13,18 +13,14 @@ How the real one differs: `im2col` copies the windows, and pooling loops over th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.on_device import on_device
 from internals.core.device import CPU
-from internals.core.tensor_impl import array, empty_contiguous
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
+from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous
 
 
 def pad_spatial(

@@ -21,15 +21,14 @@ from collections.abc import Callable
 from copy import copy
 from functools import cache
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .entry import ScalarFunction
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Array
 
-if TYPE_CHECKING:
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
+from .entry import ScalarFunction
 
 UFUNCS = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide"}
 

@@ -23,18 +23,16 @@ from __future__ import annotations
 import math
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.aten.native import loops
+from internals.core.scalar import Scalar
+from internals.machine_code.records import Element
 from internals.machine_code.templates import Template
 
 from .entry import ScalarFunction
-
-if TYPE_CHECKING:
-    from internals.core.scalar import Scalar
-    from internals.machine_code.records import Element
 
 T: Any = Template("T")
 scalar: Any = ScalarFunction

@@ -12,10 +12,9 @@ computes silu's gradient with plain operators in the first place.
 from __future__ import annotations
 
 from math import pi, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def gelu_double_backward(grad: Tensor, self: Tensor, approximate: str) -> Any:

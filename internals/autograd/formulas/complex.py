@@ -19,16 +19,12 @@ lazily.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
-from internals.core.dtype import COMPLEX
-from internals.core.tensor_impl import TensorImpl
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.device import device
-    from internals.core.dtype import dtype
+from internals.core.device import device
+from internals.core.dtype import COMPLEX, dtype
+from internals.core.tensor_impl import Tensor, TensorImpl
 
 
 def conj(x: Any) -> Any:

@@ -7,15 +7,13 @@ norm does so in the direction `norm_backward` gives.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
+from internals.core.tensor_impl import Tensor
 
 from .complex import conj, real_part
 from .norms import norm_backward
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def dist_backward(grad: Tensor, self: Any, other: Any, p: Any, result: Any) -> Any:

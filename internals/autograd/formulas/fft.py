@@ -14,12 +14,10 @@ points, the middle one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def fft_r2c_backward(

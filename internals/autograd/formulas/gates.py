@@ -11,13 +11,11 @@ second one.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated.functions import cat, where
 from internals._generated.nn_functions import softplus
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def hardswish_double_backward(grad: Tensor, self: Tensor) -> Any:

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.native.grid_taps import taps
+from internals.core.tensor_impl import Tensor
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
     from internals.aten.native.grid_taps import Tap
 
 

@@ -12,13 +12,11 @@ exist here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def index_backward(grad: Tensor, sizes: Sequence[int], indices: Sequence[Any]) -> Any:

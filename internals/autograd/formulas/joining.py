@@ -10,12 +10,10 @@ How the real one differs: `stack` selects its parts one by one, here one `unbind
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def cat_tensors_backward(grad: Tensor, sizes: Sequence[Sequence[int]], dim: int) -> list[Any]:

@@ -12,13 +12,11 @@ How the real one differs: it works in place where no second derivative is asked 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated.functions import cholesky_solve, eye
 from internals._generated.linalg_functions import solve_triangular
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def cholesky_backward(grad: Tensor, upper: bool, L: Tensor) -> Any:

@@ -12,15 +12,13 @@ it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated.functions import allclose, diag_embed, eye, zeros_like
 from internals._generated.linalg_functions import solve
+from internals.core.tensor_impl import Tensor
 
 from .complex import real_part
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def linalg_eig_backward(gL: Any, gV: Any, L: Tensor, V: Tensor, is_hermitian: bool) -> Any:

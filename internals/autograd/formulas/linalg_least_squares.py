@@ -11,13 +11,11 @@ least squares solution is A⁺ B.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated.linalg_functions import pinv
 from internals.aten.native.linalg.systems import is_vector
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def pinv_backward(grad: Tensor, pinvA: Tensor, A: Tensor) -> Any:

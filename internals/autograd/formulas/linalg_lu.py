@@ -12,14 +12,12 @@ to its right. They have a gradient of their own, and add to that of the factor t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals._generated.functions import cat, lu_unpack, zeros_like
 from internals._generated.linalg_functions import lu_solve, solve_triangular
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def linalg_lu_backward(gL: Tensor, gU: Tensor, P: Tensor, L: Tensor, U: Tensor) -> Any:

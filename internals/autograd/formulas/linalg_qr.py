@@ -14,16 +14,14 @@ before each reflection is kept.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated.functions import cat, eye, stack
 from internals._generated.linalg_functions import solve_triangular
+from internals.core.tensor_impl import Tensor
 
 from .linalg_cholesky import symmetrized
 from .linalg_lu import padded
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def linalg_qr_backward(

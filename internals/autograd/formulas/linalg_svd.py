@@ -13,12 +13,10 @@ must not depend on it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated.functions import allclose, diag_embed, eye, matmul, zeros_like
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def svd_backward(

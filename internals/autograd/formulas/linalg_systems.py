@@ -15,7 +15,7 @@ be differentiated again, else zeros.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals._generated.functions import cat, eye, matmul, zeros_like
@@ -23,11 +23,9 @@ from internals._generated.linalg_functions import det, matrix_exp, solve, solve_
 from internals.aten.native.linalg.factors import factors_transpose
 from internals.aten.native.linalg.systems import is_vector
 from internals.core.grad_mode import is_grad_enabled
+from internals.core.tensor_impl import Tensor
 
 from .complex import conj, imaginary_part
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def linalg_solve_backward(

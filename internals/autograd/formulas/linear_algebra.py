@@ -14,18 +14,16 @@ How the real one differs: it takes sparse matrices too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.native.views import t
 from internals.core.grad_mode import is_grad_enabled
 from internals.core.hot import hot
+from internals.core.tensor_impl import Tensor
 
 from .complex import conj
 from .pointwise import maybe_multiply
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def mm_mat1_backward(

@@ -12,12 +12,10 @@ one is the derivative of the other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 MEAN = 1
 _EPSILON = 1e-12  # the smallest denominator in derivatives of binary_cross_entropy

@@ -12,14 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf, nan, prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.aten.native.moments import number_of
+from internals.core.tensor_impl import Tensor
 
 from .reductions import mean_backward, unsqueeze_multiple
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 Dim = Sequence[int] | None
 

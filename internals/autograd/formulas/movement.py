@@ -14,18 +14,16 @@ refuses complex numbers for the reductions and for some of the operators that wr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals._generated.functions import ones_like, where, zeros_like
 from internals.aten.native.diagonals import block_sizes
 from internals.core.formats import contiguous_format
 from internals.core.geometry import contiguous_strides
+from internals.core.tensor_impl import Tensor
 
 from .complex import conj
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def scatter_reduce_backward(

@@ -18,13 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core.grad_mode import is_grad_enabled
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def layer_norm_double_backward(

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isinf
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from internals.core.tensor_impl import Tensor
 
 from .complex import conj
 from .reductions import unsqueeze_multiple
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def norm_backward(

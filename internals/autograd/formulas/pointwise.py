@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from internals._generated import ops
 from internals._generated.functions import where, zeros_like
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor
 
 from .complex import conj
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
     from internals.jit.passes.sym import Sym
 
 

@@ -11,12 +11,10 @@ How the real one differs: `embedding_dense_double_backward` does not divide for
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from internals._generated import ops
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def constant_pad_nd_backward(grad: Tensor, pad: Sequence[int]) -> Any:

@@ -18,17 +18,15 @@ How the real one differs: it finds the two zeros of every row by sorting their p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals._generated.functions import cat, eye
 from internals.core.dtype import dtype, finfo
 from internals.core.grad_mode import is_grad_enabled
+from internals.core.tensor_impl import Tensor
 
 from .complex import conj
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def cumsum_backward(grad: Tensor, dim: int, dtype: dtype) -> Any:

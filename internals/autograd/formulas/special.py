@@ -6,14 +6,12 @@ limit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated.functions import arange, i0, where
 from internals._generated.special_functions import i0e
 from internals.core.dtype import finfo
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def i1_backward(grad: Tensor, self: Tensor, result: Tensor) -> Any:

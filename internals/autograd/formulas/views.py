@@ -16,14 +16,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals._generated.functions import arange, cat, ones_like, stack
 from internals.autograd.validation import sum_to as _sum_to
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def sum_to(grad: Tensor, sizes: Sequence[int]) -> Any:

@@ -15,12 +15,9 @@ this.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from internals.machine_code.records import Element, Elements
 
 from ..language import cuda, device_function, template
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the numpy scalar type of the numbers
 S = template("S")  # that of the second part of a pair

@@ -11,12 +11,9 @@ preprocessor saw them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from internals.machine_code.records import Element
 
 from ..language import Intrinsic, device_function
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element
 
 
 def fail() -> None:

@@ -19,11 +19,12 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from internals.machine_code.records import Element
+
 from ..language import by_executor, cuda, device_function, template
 from . import accumulators
 
 if TYPE_CHECKING:
-    from internals.machine_code.records import Element
     from internals.machine_code.templates import DeviceFunction
 
 ALONG_X = template("ALONG_X")  # whether the lanes of a row lie along x

@@ -20,18 +20,15 @@ sum of those before it (decoupled look-back).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+
+from internals.machine_code.records import Elements
 
 from ..language import cuda, kernel
 from . import scan
 from .assertion import check
 from .copy import offset_of, split
 from .functors import add
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Elements
 
 before_in_block = scan.before_in_block.bind(T=np.int64, FIRST=0, combine=add)
 

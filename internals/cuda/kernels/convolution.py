@@ -33,13 +33,12 @@ through the elements of a window instead of taking each number apart.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from internals.machine_code.records import Element, Elements
 
 from ..language import cuda, device_function, kernel, template
 from .copy import split
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the dtype of the result
 ACC = template("ACC")  # the dtype of products and sums

@@ -11,14 +11,11 @@ division by a multiplication with a precomputed constant (`IntDivider`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from ..language import by_executor, cuda, device_function, kernel, template
+from internals.machine_code.records import Element, Elements
 
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element, Elements
+from ..language import by_executor, cuda, device_function, kernel, template
 
 T = template("T")  # the dtype of the target, as a numpy scalar type
 # the dtype that `split` divides in; see `launch.counted`

@@ -30,11 +30,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from internals.machine_code.records import Elements
+
 from ..language import cuda, kernel, template
 
 if TYPE_CHECKING:
     from internals.cuda.kernels.convolution import Windows
-    from internals.machine_code.records import Elements
 
 T = template("T")  # the dtype of the gradient
 ACC = template("ACC")  # the dtype of products and sums

@@ -18,17 +18,15 @@ How the real one differs: there sine, cosine and logarithm come from the GPU's f
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+
+from internals.machine_code.records import Element, Elements
 
 from ..language import cuda, device_function, kernel, template
 from .assertion import check
 from .copy import offset_of
 from .philox import philox
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element, Elements
 
 draw = template("draw")  # words to numbers
 transform = template("transform")  # (number, a, b) to an element

@@ -9,16 +9,13 @@ How the real one differs: it loads and stores neighbouring elements as one vecto
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+
+from internals.machine_code.records import Element, Elements
 
 from ..language import cuda, device_function, kernel, template
 from .distributions import uniform4
 from .philox import philox
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the dtype of the elements
 C = template("C")  # the dtype to compute in

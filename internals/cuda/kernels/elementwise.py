@@ -25,15 +25,12 @@ precomputed constant.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+
+from internals.machine_code.records import Element, Elements
 
 from ..language import cuda, device_function, kernel, template
 from .copy import offset_of
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element, Elements
 
 op, call, place = template("op"), template("call"), template("place")
 T, R = template("T"), template("R")

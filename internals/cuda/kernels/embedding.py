@@ -12,14 +12,12 @@ sums are the same each time.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+
+from internals.machine_code.records import Elements
 
 from ..language import cuda, kernel, template
 from .assertion import check
 from .copy import split
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Elements
 
 T = template("T")
 C = template("C")  # the dtype to compute in

@@ -15,14 +15,11 @@ deterministic by sorting.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from internals.machine_code.records import Element, Elements
 
 from ..language import cuda, device_function, kernel, template
 from .assertion import check
 from .copy import offset_of
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element, Elements
 
 T = template("T")
 C = template("C")  # the dtype to multiply in

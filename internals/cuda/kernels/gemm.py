@@ -32,14 +32,13 @@ one, cut the block into tiles for warps too, and use tensor cores.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..language import Kernel, by_executor, cuda, kernel, template
+from internals.machine_code.records import Element, Elements
 
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element, Elements
+from ..language import Kernel, by_executor, cuda, kernel, template
 
 ACC = template("ACC")  # the dtype of products and sums
 LOAD_A, LOAD_B = template("LOAD_A"), template("LOAD_B")

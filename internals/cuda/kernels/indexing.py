@@ -12,16 +12,13 @@ there is no table.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+
+from internals.machine_code.records import Elements
 
 from ..language import cuda, kernel, template
 from .assertion import check
 from .copy import offset_of
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Elements
 
 T = template("T")
 

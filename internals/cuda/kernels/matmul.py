@@ -21,12 +21,11 @@ for "transposed".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from internals.machine_code.records import Element, Elements
 
 from ..language import cuda, device_function, kernel, template
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the dtype of the result
 ACC = template("ACC")  # the dtype of products and sums: float32 for float16, int64 for all ints

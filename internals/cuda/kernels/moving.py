@@ -10,13 +10,10 @@ How the real one differs: `flip` is a copy by negative strides, inside TensorIte
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from internals.machine_code.records import Element, Elements
 
 from ..language import cuda, kernel, template
 from .copy import offset_of, split
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element, Elements
 
 T = template("T")
 

@@ -11,14 +11,11 @@ How the real one differs: it reduces matrices by one block, images with atomic a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from internals.machine_code.records import Element, Elements
 
 from ..language import cuda, device_function, kernel, template
 from .assertion import check
 from .copy import split
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the type to compute in
 OUT = template("OUT")  # the type of the result

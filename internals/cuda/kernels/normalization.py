@@ -16,14 +16,12 @@ and reads 16 bytes at a time.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+
+from internals.machine_code.records import Elements
 
 from ..language import cuda, device_function, kernel, template
 from .block_reduction import lane_and_row
 from .copy import split
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Elements
 
 T = template("T")  # the type to compute in
 OUT = template("OUT")  # the type of the result

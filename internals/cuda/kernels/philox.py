@@ -17,14 +17,11 @@ them out one by one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from ..language import device_function
+from internals.machine_code.records import Element
 
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element
+from ..language import device_function
 
 MULTIPLIER_0, MULTIPLIER_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 # the fractions of the golden ratio and of the square root of 3, times 2**32

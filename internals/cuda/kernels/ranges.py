@@ -4,12 +4,9 @@ from i alone, so that no thread needs another's result and rounding errors do no
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from internals.machine_code.records import Elements
 
 from ..language import cuda, kernel, template
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Elements
 
 T = template("T")  # the dtype of the elements
 C = template("C")  # the dtype to compute in

@@ -15,14 +15,11 @@ the block that is last to write its part goes on to reduce the parts, which save
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from internals.machine_code.records import Element, Elements
 
 from ..language import cuda, device_function, kernel, template
 from .block_reduction import lane_and_row
 from .copy import offset_of
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element, Elements
 
 identity = template("identity")  # identity(): the accumulator of no elements
 # absorb(acc, source, second, third, at, i, parameter): acc with one element, or one part, taken in

@@ -19,12 +19,10 @@ is int32; logsumexp is a maximum, an exponential and a sum, one kernel after the
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+
+from internals.machine_code.records import Element, Elements
 
 from ..language import device_function, template
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the type to accumulate in
 R = template("R")  # the type that elements are converted to first

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from internals.machine_code.records import Element, Elements
+
 from ..language import cuda, kernel, template
 from .matmul import element_of_a, element_of_b
 
 if TYPE_CHECKING:
     from internals.cuda.kernels.matmul import Product
-    from internals.machine_code.records import Element, Elements
 
 ACC = template("ACC")
 block_sum = template("block_sum")  # the sum over the threads of the block, for all of them

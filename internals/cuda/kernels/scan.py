@@ -21,13 +21,10 @@ predecessors inside one launch.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from internals.machine_code.records import Element, Elements
 
 from ..language import by_executor, cuda, device_function, kernel, template
 from .accumulators import THREADS, WARP, WARPS
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element, Elements
 
 ITEMS = 4  # neighbours that a thread adds up by itself
 

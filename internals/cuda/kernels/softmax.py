@@ -16,14 +16,12 @@ ones in shared memory, so that each element is read once; it reads 16 bytes at a
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+
+from internals.machine_code.records import Element, Elements
 
 from ..language import device_function, kernel, template
 from .block_reduction import lane_and_row
 from .functors import maximum
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the type to compute in
 OUT = template("OUT")  # the type of the result

@@ -17,14 +17,11 @@ to 4096, and a segmented radix sort longer ones.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from ..language import cuda, device_function, kernel, template
+from internals.machine_code.records import Element, Elements
 
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element, Elements
+from ..language import cuda, device_function, kernel, template
 
 LONGEST = 1024  # elements of a row, as positions and values in shared memory
 

@@ -15,13 +15,12 @@ height by the scale factor; here its rows stay, as on the CPU.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from internals.machine_code.records import Element, Elements
 
 from ..language import cuda, device_function, kernel, template
 from .pooling import Strides, parts_of
-
-if TYPE_CHECKING:
-    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the dtype of the result
 # the dtype of shares and sums, and of `step`: how far it is in the image from one position of the

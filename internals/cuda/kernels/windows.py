@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from internals.machine_code.records import Element, Elements
+
 from ..language import cuda, kernel, template
 from .convolution import covering_place
 from .copy import split
 
 if TYPE_CHECKING:
     from internals.cuda.kernels.convolution import Windows
-    from internals.machine_code.records import Element, Elements
 
 T = template("T")  # the dtype of the result
 ACC = template("ACC")  # the dtype of sums

@@ -11,15 +11,13 @@ compare-and-swap, again and again until no other thread has changed the word in 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.core import dtype as dt
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 ATOMIC = (dt.int32, dt.int64, dt.float32, dt.float64)
 

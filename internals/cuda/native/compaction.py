@@ -10,7 +10,7 @@ How the real one differs: `nonzero_static` takes the size as an argument and doe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.native.indexing import check_masked_select, check_nonzero_out, nonzero_output
@@ -19,14 +19,11 @@ from internals.aten.native.views import expand
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.formats import contiguous_format
-from internals.core.tensor_impl import empty_contiguous
+from internals.core.tensor_impl import Tensor, empty_contiguous
 
 from ..device_array import flat
 from ..kernels import compaction as kernels
 from ..launch import counted, launch_1d, threads_for
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def nonzero(self: Tensor, out: Tensor | None = None) -> Any:

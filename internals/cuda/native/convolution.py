@@ -19,11 +19,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
-from internals.core.tensor_impl import empty_contiguous
+from internals.core.tensor_impl import Tensor, empty_contiguous
 
 from .. import backend
 from ..device_array import flat
@@ -37,9 +37,6 @@ from ..language import Kernel
 from ..launch import counted, launch_1d
 from .matmul import LAST_BLOCK, MEDIUM, blocking, forced, lanes_for
 from .opmath import acc_type, dtype_of
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 How = tuple[Sequence[int], Sequence[int], Sequence[int]]  # stride, padding, dilation
 FORWARD, INPUT, WEIGHT = "forward", "input", "weight"  # which of the three products

@@ -13,7 +13,7 @@ How the real one differs: copies between two GPUs may need peer access to be ena
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes, broadcast_strides, coalesce, memory_order
@@ -27,19 +27,16 @@ from internals.aten.overlap import (
 from internals.aten.tensor_iterator import number
 from internals.core import dtype as dt
 from internals.core.device import CPU, META
+from internals.core.formats import memory_format
 from internals.core.geometry import contiguous_geometry, geometry
 from internals.core.storage import Storage
-from internals.core.tensor_impl import backed_ptr, empty, make
+from internals.core.tensor_impl import Tensor, backed_ptr, empty, make
 
 from .. import backend
 from ..device_array import flat
 from ..kernels import copy as kernels
 from ..launch import launch_1d
 from ..sync_debug import about_to_wait
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.formats import memory_format
 
 
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Any:

@@ -10,11 +10,12 @@ other numbers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.aten.overlap import is_non_overlapping_and_dense
 from internals.core import dtype as dt
 from internals.core.formats import contiguous_format
+from internals.core.tensor_impl import Tensor
 
 from ..device_array import flat
 from ..fallback import NoKernel
@@ -24,9 +25,6 @@ from ..random import generator_for
 from .copy import clone, copy_, fill
 from .opmath import opmath_type
 from .random import execution_blocks
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 AT_ONCE = 4  # elements that a thread takes for one call of the generator
 

@@ -31,7 +31,8 @@ from internals.core import dtype as dt
 from internals.core.device import CPU, device
 from internals.core.dtype import dtype
 from internals.core.geometry import geometry
-from internals.core.tensor_impl import TensorImpl, array, empty, from_array
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor, TensorImpl, array, empty, from_array
 
 from .. import backend, fallback
 from ..kernels import elementwise as kernels
@@ -42,9 +43,7 @@ from .copy import walk
 from .opmath import opmath_dtype, opmath_type
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
     from internals.aten.decisions import Decisions
-    from internals.core.scalar import Scalar
 
 KERNELS = (kernels.unary, kernels.binary, kernels.ternary)
 

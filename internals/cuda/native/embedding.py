@@ -8,11 +8,11 @@ How the real one differs: see `kernels/embedding.py`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core import dtype as dt
 from internals.core.formats import contiguous_format
-from internals.core.tensor_impl import empty_contiguous
+from internals.core.tensor_impl import Tensor, empty_contiguous
 
 from ..device_array import flat
 from ..fallback import NoKernel
@@ -21,9 +21,6 @@ from ..launch import launch_1d
 from .accumulating import add_atomically
 from .copy import clone, zero_
 from .opmath import opmath_type
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def embedding(out: Tensor, weight: Tensor, indices: Tensor) -> None:

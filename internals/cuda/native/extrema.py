@@ -10,20 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.core import dtype as dt
+from internals.core.tensor_impl import Tensor
 
 from ..kernels import reduction_functors as f, reduction_functors as w
 from ..kernels.block_reduction import accumulator
 from ..kernels.functors import maximum, minimum
 from .opmath import acc_type, scalar_type
 from .reducing import Recipe, Reduction, number, reduce
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 # by whether the dtype is floating; integers are compared in int64. The last argument is the
 # accumulator of no elements

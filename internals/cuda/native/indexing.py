@@ -24,7 +24,7 @@ from internals.aten.native.advanced_index import AdvancedIndex
 from internals.core import dtype as dt
 from internals.core.geometry import contiguous_strides
 from internals.core.scalar import checked
-from internals.core.tensor_impl import empty_contiguous
+from internals.core.tensor_impl import Tensor, empty_contiguous
 
 from ..device_array import flat
 from ..fallback import NoKernel
@@ -33,7 +33,6 @@ from ..launch import launch_1d
 from .accumulating import add_atomically
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
     from internals.cuda.language import Kernel
 
 Walk = tuple[tuple[int, ...], list[tuple[int, ...]]]

@@ -10,14 +10,12 @@ together, and one launch copies all of them (`CatArrayBatchedCopy`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.aten.native import views
+from internals.core.tensor_impl import Tensor
 
 from .copy import copy_
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def cat(out: Tensor, tensors: Sequence[Any], dim: int) -> None:

@@ -10,16 +10,12 @@ half precision uses tensor cores.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from internals._generated import ops
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor
 
 from ..fallback import NoKernel
 from . import matmul
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
 
 
 def product(result: Tensor, a: Tensor, b: Tensor) -> None:

@@ -16,12 +16,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.core.dtype import dtype
-from internals.core.tensor_impl import empty_contiguous
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor, empty_contiguous
 
 from .. import backend
 from ..device_array import flat
@@ -33,10 +34,6 @@ from ..kernels.matmul import Product
 from ..language import Kernel
 from ..launch import threads_for
 from .opmath import acc_type, dtype_of
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
 
 FORMS = ("naive", "tiled", "blocked")
 # rows and columns of a block, depth of its tiles, rows and columns of a thread

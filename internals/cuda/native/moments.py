@@ -12,16 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from internals.core.tensor_impl import Tensor
 
 from ..fallback import NoKernel
 from ..kernels import reduction_functors as w
 from ..kernels.block_reduction import accumulator
 from .opmath import acc_type, scalar_type
 from .reducing import Reduction, reduce
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def moments(results: Any, self: Tensor, dims: Sequence[int], freedom: float, rooted: bool) -> None:

@@ -9,11 +9,10 @@ zero.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from internals.core.formats import contiguous_format
 from internals.core.geometry import contiguous_strides, wrap_dim
-from internals.core.tensor_impl import alias
+from internals.core.tensor_impl import Tensor, alias
 
 from ..device_array import flat
 from ..fallback import NoKernel
@@ -21,9 +20,6 @@ from ..kernels import moving as kernels
 from ..launch import launch_1d
 from .copy import clone, copy_
 from .opmath import opmath_type
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def flip(out: Tensor, self: Tensor, dims: Sequence[int]) -> None:

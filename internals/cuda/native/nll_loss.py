@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from functools import cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.native.losses import MEAN, NONE
+from internals.core.tensor_impl import Tensor
 
 from ..device_array import flat
 from ..kernels import nll_loss as kernels
@@ -20,9 +21,6 @@ from ..kernels.normalization_backward import add_pairs
 from ..launch import launch_1d
 from .opmath import acc_type, scalar_type
 from .reducing import Reduction, reduce
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def pick(

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import nan, prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.native.memory_format import suggests_channels_last
 from internals.core import dtype as dt
 from internals.core.formats import channels_last
-from internals.core.tensor_impl import empty_contiguous
+from internals.core.tensor_impl import Tensor, empty_contiguous
 
 from ..device_array import flat
 from ..kernels import normalization as kernels, reduction_functors as functors
@@ -28,9 +28,6 @@ from ..kernels.functors import add
 from ..launch import counted, launch_1d
 from .opmath import acc_type, dtype_of, scalar_type
 from .reducing import Reduction, contiguous_rows, plan_for, processors, reduce, write_back
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 Results = tuple[Any, Any, Any]
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.native.memory_format import suggests_channels_last
-from internals.core.tensor_impl import empty_contiguous
+from internals.core.tensor_impl import Tensor, empty_contiguous
 
 from ..kernels import normalization as forward_kernels, normalization_backward as kernels
 from ..kernels.block_reduction import accumulator, block_total
@@ -26,9 +26,6 @@ from ..launch import counted, launch_1d
 from .normalization import arrays, contiguous, dense, distance_of_channels, reciprocal_deviation
 from .opmath import acc_type, dtype_of, scalar_type
 from .reducing import Rows, as_rows, contiguous_rows, plan_for, processors, write_back
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 Numbers = tuple[int, int, int]  # groups, channels of a group, elements of a channel
 

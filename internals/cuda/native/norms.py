@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import inf
-from typing import TYPE_CHECKING
+
+from internals.core.tensor_impl import Tensor
 
 from ..fallback import NoKernel
 from ..kernels import reduction_functors as f, reduction_functors as w
@@ -18,9 +19,6 @@ from ..kernels.block_reduction import accumulator
 from ..kernels.functors import add, maximum, minimum
 from .opmath import acc_type, scalar_type
 from .reducing import Recipe, Reduction, converted, number, reduce
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 # take each element by the first functor, combine by the second, begin with the number, finish by
 # the last

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.aten.native.pooling import lowest_of
 from internals.core import dtype as dt
+from internals.core.tensor_impl import Tensor
 
 from ..device_array import flat
 from ..fallback import NoKernel
@@ -27,9 +28,6 @@ from ..kernels.pooling import Pool, Strides
 from ..language import Kernel
 from ..launch import counted, launch_1d
 from .opmath import acc_type, dtype_of
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def max_pool2d(results: tuple[Any, Any], self: Any, *how: Any) -> None:

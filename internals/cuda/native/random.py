@@ -22,6 +22,7 @@ from internals._generated import ops
 from internals.aten.native.views import expand
 from internals.core import dtype as dt
 from internals.core.generator import Generator
+from internals.core.tensor_impl import Tensor
 
 from .. import backend
 from ..device_array import flat
@@ -31,7 +32,6 @@ from ..random import generator_for
 from .copy import real_parts, walk
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
     from internals.machine_code.templates import DeviceFunction
 
 WORDS_AT_ONCE = 4  # that a thread takes from its subsequence

@@ -6,19 +6,17 @@ digit may differ between the two, as it does in PyTorch.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.core import dtype as dt
+from internals.core.tensor_impl import Tensor
 
 from ..device_array import flat
 from ..kernels import ranges as kernels
 from ..launch import launch_1d
 from .opmath import opmath_type
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def arange(out: Tensor, start: int, step: float) -> None:

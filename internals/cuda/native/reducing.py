@@ -30,7 +30,8 @@ import numpy as np
 
 from internals._generated import ops
 from internals.core.dtype import dtype
-from internals.core.tensor_impl import empty_contiguous
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor, empty_contiguous
 
 from .. import backend
 from ..device_array import flat
@@ -42,8 +43,6 @@ from ..launch import counted
 from .opmath import dtype_of
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
     from internals.machine_code.templates import DeviceFunction
 
 UNROLL = 4  # elements that a thread has under way, as the kernel has four accumulators

@@ -10,20 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from internals._generated import ops
+from internals.core.tensor_impl import Tensor
 
 from ..fallback import NoKernel
 from ..kernels import reduction_functors as f
 from ..kernels.functors import add, maximum, minimum, mul
 from .opmath import acc_type, scalar_type
 from .reducing import Recipe, converted, number, reduce
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 SUM = Recipe(f.itself, add, 0)
 MEAN = Recipe(f.itself, add, 0, f.divided)

@@ -14,7 +14,7 @@ How the real one differs: its radix sort looks only at as many bits as a key has
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from internals.aten.native.random.checks import check_weights
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.generator import Generator
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import Tensor, array, empty_contiguous
 
 from ..device_array import flat
 from ..kernels import sampling as kernels
@@ -31,9 +31,6 @@ from ..launch import launch_1d, threads_for
 from ..random import generator_for
 from .opmath import opmath_type
 from .random import exponential, integers
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 SAMPLE_THREADS = 128  # threads of a block in PyTorch
 

@@ -10,7 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from internals.core.dtype import dtype
-from internals.core.tensor_impl import empty_contiguous
+from internals.core.tensor_impl import Tensor, empty_contiguous
 
 from ..device_array import flat
 from ..fallback import NoKernel
@@ -23,7 +23,6 @@ from .opmath import acc_type, dtype_of, scalar_type
 from .reducing import BLOCKS_PER_PROCESSOR, converted, processors, write_back
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
     from internals.machine_code.templates import DeviceFunction
 
 TILE = THREADS * kernels.ITEMS  # elements that a block scans at a time

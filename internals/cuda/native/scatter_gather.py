@@ -15,24 +15,21 @@ deterministic results are asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.aten.native.scatter_gather import sizes_of
 from internals.aten.native.views import expand
-from internals.core.tensor_impl import TensorImpl, empty_contiguous
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor, TensorImpl, empty_contiguous
 
 from ..device_array import flat
 from ..fallback import NoKernel
 from ..kernels import gather as kernels
 from ..launch import launch_1d
 from .accumulating import add_atomically, compute_type
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
 
 
 def gather(out: Tensor, self: Tensor, d: int, index: Tensor) -> None:

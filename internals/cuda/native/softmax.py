@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from functools import cache, partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from internals.core.tensor_impl import empty_contiguous
+from internals.core.tensor_impl import Tensor, empty_contiguous
 
 from ..device_array import flat
 from ..kernels import softmax as kernels
@@ -21,9 +21,6 @@ from ..kernels.block_reduction import accumulator, block_total
 from ..kernels.functors import add, maximum
 from .opmath import acc_type, scalar_type
 from .reducing import Plan, contiguous_rows, plan_for, processors, write_back
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def _forward(name: str, result: Tensor, self: Tensor, d: int) -> None:

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from internals.core.tensor_impl import empty_contiguous
+from internals.core.tensor_impl import Tensor, empty_contiguous
 
 from ..device_array import flat
 from ..fallback import NoKernel
@@ -23,9 +23,6 @@ from ..kernels import sort as kernels
 from ..kernels.sort import LONGEST
 from .opmath import acc_type, scalar_type
 from .reducing import write_back
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def first(targets: Sequence[Any], self: Tensor, k: int, d: int, descending: bool) -> None:

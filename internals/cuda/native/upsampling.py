@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+
+from internals.core.tensor_impl import Tensor
 
 from ..device_array import flat
 from ..fallback import NoKernel
@@ -21,9 +23,6 @@ from ..kernels.upsampling import Resize
 from ..language import Kernel
 from ..launch import launch_1d
 from .pooling import four
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 NEAREST, LINEAR = "nearest", "linear"
 

@@ -18,11 +18,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from internals.core.source_range import SourceRange
+
 from . import error_report
 
 if TYPE_CHECKING:
-    from internals.core.source_range import SourceRange
-
     from .source import SourceContext
 
 

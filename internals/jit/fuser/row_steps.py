@@ -30,14 +30,13 @@ from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import dtype
 from internals.core.geometry import wrap_dims
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import Tensor, TensorImpl
 from internals.jit.passes.overloads import overload_of
 
 from .settings import GRAIN
 from .steps import NotFusable, Read, Rows, Step
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
     from internals.jit.ir import Node
 
     from .observe import Observer

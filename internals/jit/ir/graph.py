@@ -18,9 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.corrected import corrected
+from internals.core.source_range import SourceRange, StackRange
 
 from .block import Block, ValueMap
 from .constants import insert_constant
@@ -28,9 +29,6 @@ from .node import Node
 from .printer import graph_text
 from .types import Type
 from .value import Value
-
-if TYPE_CHECKING:
-    from internals.core.source_range import SourceRange, StackRange
 
 
 class Graph:

@@ -16,13 +16,13 @@ numbers nor tensors with their elements, and leaves the memory of a `<Tensor>` a
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import functions as fn
 from internals.construction.tensor_new import tensor
 from internals.core.device import device
 from internals.core.dtype import dtype, float32, int64
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import Tensor, TensorImpl
 from internals.core.token_reader import IDENT, NUMBER, STRING, Token, TokenReader
 
 from .graph import Graph
@@ -40,9 +40,6 @@ from .types import (
     TupleType,
     Type,
 )
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 WORDS: dict[str, Any] = {
     "True": True,

@@ -19,13 +19,13 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from internals.core.corrected import corrected
+from internals.core.source_range import SourceRange, StackRange
 
 from .attributes import HasAttributes
 from .printer import node_text
 from .value import Use, Value
 
 if TYPE_CHECKING:
-    from internals.core.source_range import SourceRange, StackRange
     from internals.jit.operators.registry import Operator
     from internals.jit.schema import FunctionSchema
 

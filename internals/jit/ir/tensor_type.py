@@ -16,12 +16,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype as DType
+from internals.core.tensor_impl import TensorImpl
 
 from .types import CONTAINERS, Text, Type
 
 if TYPE_CHECKING:
     from internals.core.device import device as Device
-    from internals.core.tensor_impl import TensorImpl
 
 Sizes = tuple["int | None", ...]
 

@@ -19,12 +19,11 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from internals.core.scalar import Scalar
+from internals.core.scalar import Scalar
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 Function = Callable[..., Any]

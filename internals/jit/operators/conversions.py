@@ -14,19 +14,17 @@ How the real one differs: numbers are read from strings by C's `strtod` and `str
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.construction.tensor_new import tensor
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor
 
 from .c_math import INT_MAX, INT_MIN, to_int
 from .registry import op, register_operator, register_operators
 from .value_text import value_text
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
 
 # The texts that C reads as a number, so `float()` and `int()` of Python are not given others: an
 # underscore, say.

@@ -7,13 +7,12 @@ for each of these types; values may be anything. Tensors as keys are compared by
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from internals.core.tensor_impl import Tensor
 
 from .registry import register_operators
 from .value_text import value_text
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 KEYS = ("str", "int", "bool", "float", "complex", "Tensor")
 Dict = dict[Any, Any]

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import builtins
 from functools import cmp_to_key
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from internals.core.tensor_impl import Tensor
 
 from .c_math import wrap
 from .registry import op, register_operator, register_operators
 from .value_text import value_text
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 ELEMENTS = ("int", "float", "bool", "Tensor", "str")
 List = builtins.list

@@ -16,15 +16,14 @@ from __future__ import annotations
 import cmath
 import math
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor
 
 from . import c_math
 from .c_math import Function, wrap
 from .registry import op, register_operator, register_operators
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
 
 # overload → its arguments
 PAIRS = {

@@ -12,19 +12,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals import autograd, random
 from internals.autograd.formulas.views import sum_to
+from internals.core.device import device
 from internals.core.grad_mode import is_grad_enabled, set_grad_mode
+from internals.core.tensor_impl import Tensor
 
 from .hashing import hash_of
 from .registry import op, register_operators
 from .value_text import value_text
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.device import device
 
 # Identity and optionals
 

@@ -24,16 +24,13 @@ not folded; the check of dimensions that a batch norm begins with is removed, he
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.grad_mode import set_grad_mode
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import Tensor, TensorImpl
 from internals.jit.ir import Graph, Node, Value
 from internals.jit.passes.overloads import NOT_CONSTANT, constant, named_constant, overload_of
 from internals.jit.passes.registry import graph_pass
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 # the last is the one in traces
 CONVOLUTIONS = ("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::_convolution")

@@ -12,15 +12,13 @@ copies them faster.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
+from internals.core.tensor_impl import Tensor
 from internals.jit.ir import Node
 
 from .node_functions import node_function
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 MAX_ELEMENTS_OF_SIDE = 1024 * 2048  # of a matrix that is worth copying into a batch
 

@@ -30,7 +30,7 @@ from internals.core.dtype import float32
 from internals.core.geometry import default_keys
 from internals.core.hot import hot
 from internals.core.recording import Scope, recorded
-from internals.core.tensor_impl import TensorImpl, array, backed_ptr, empty_contiguous
+from internals.core.tensor_impl import Tensor, TensorImpl, array, backed_ptr, empty_contiguous
 from internals.jit.ir import Graph, Node, all_nodes, constant_of
 from internals.jit.passes.overloads import overload_of
 from internals.machine_code.parallel import get_num_threads
@@ -39,7 +39,6 @@ from internals.machine_code.settings import settings
 from .node_functions import node_function, run_subgraph
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
     from internals.jit.script_module import ScriptModule
 
 MOST_NETWORKS = 4  # combinations of input sizes whose network a group keeps

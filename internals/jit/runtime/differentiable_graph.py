@@ -25,14 +25,14 @@ or a list of tensors, needs bookkeeping there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.autograd.history import gradient_edge, set_history
 from internals.autograd.node import Node as AutogradNode
 from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, SavedVariable, save, save_output
 from internals.core.dtype import FLOATING
 from internals.core.grad_mode import is_grad_enabled
-from internals.core.tensor_impl import TensorImpl, make
+from internals.core.tensor_impl import Tensor, TensorImpl, make
 from internals.jit.ir import Node, Type
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.passes.autodiff_subgraphs import unpack_gradient
@@ -40,9 +40,6 @@ from internals.jit.passes.differentiate import Gradient
 
 from .graph_executor import GraphExecutor
 from .node_functions import node_function, run_subgraph
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 @node_function("prim::DifferentiableGraph")

@@ -10,17 +10,15 @@ some dtypes and layouts.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
+from internals.core.tensor_impl import Tensor
 from internals.jit.fuser.compiled_group import CompiledGroup
 from internals.jit.ir import Node
 
 from .node_functions import node_function
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 Function = Callable[..., Any]
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from internals.autograd.grad_mode import no_grad
 from internals.core.dtype import COMPLEX
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import Tensor, TensorImpl
 from internals.jit.ir import Graph
 from internals.jit.passes.canonicalize import canonicalized
 from internals.jit.passes.erase_shape_information import erase_shape_information
@@ -33,7 +33,6 @@ from .comparison import assert_close, default_tolerances
 from .warnings import TracerWarning
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
     from internals.jit.ir.node import Node
     from internals.jit.script_function import ScriptFunction, ScriptMethod
 

@@ -7,17 +7,13 @@ which the check of traces does not need.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING
-from internals.core.tensor_impl import host_array
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
+from internals.core.tensor_impl import Array, Tensor, host_array
 
 # dtype: (relative, absolute) tolerance
 TOLERANCES = {

@@ -17,10 +17,11 @@ How the real one differs: it has a generated kernel for every operator, and a bo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.dispatch_key import DispatchKey
 from internals.core.dispatcher import KernelFunction, OperatorHandle, dispatcher
+from internals.core.scalar import Scalar
 from internals.core.schema import Argument
 from internals.core.tensor_impl import TensorImpl
 from internals.core.tracer import TracedFloat, TracedInt, tracer
@@ -37,9 +38,6 @@ from internals.jit.ir import (
 
 from . import rules
 from .state import TracingState
-
-if TYPE_CHECKING:
-    from internals.core.scalar import Scalar
 
 
 def record(op: OperatorHandle, keys: int, *args: Any) -> Any:

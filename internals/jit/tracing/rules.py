@@ -30,7 +30,7 @@ from internals.core.device import CPU
 from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.core.formats import preserve_format, strided
 from internals.core.schema import Argument
-from internals.core.tensor_impl import from_array
+from internals.core.tensor_impl import Tensor, from_array
 from internals.core.tracer import RESIZE, TracedFloat, TracedInt
 from internals.jit.ir import Value
 from internals.jit.ir.enums import enum_code
@@ -38,8 +38,6 @@ from internals.jit.ir.enums import enum_code
 from .frames import is_called_by
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
-
     from .state import TracingState
 
 NOT_RECORDED = frozenset(

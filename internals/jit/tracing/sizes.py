@@ -22,15 +22,13 @@ from internals.core.device import CPU
 from internals.core.dtype import int64
 from internals.core.geometry import wrap_dim
 from internals.core.size import Size
-from internals.core.tensor_impl import TensorImpl, from_array, host_array
+from internals.core.tensor_impl import Tensor, TensorImpl, from_array, host_array
 from internals.core.tracer import TracedFloat, TracedInt
 from internals.jit.ir import FloatType, Graph, IntType, NumberType, TensorType, Value
 
 from .frames import asked_by_python, source_location
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
-
     from .state import TracingState
 
 

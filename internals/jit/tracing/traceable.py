@@ -11,13 +11,10 @@ How the real one differs: futures, enums and objects of script classes have type
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import Tensor, TensorImpl
 from internals.jit.ir import DictType, ListType, TensorType, TupleType, Type, type_of, unify_types
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 ONLY = (
     "Only tensors and (possibly nested) tuples of tensors, lists, or dicts are supported as inputs "

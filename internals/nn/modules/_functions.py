@@ -10,13 +10,11 @@ How the real one differs: it writes into its result step by step.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals import cat, stack, zeros_like
 from internals.autograd import Function
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 class CrossMapLRN2d(Function):

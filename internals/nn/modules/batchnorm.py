@@ -11,16 +11,14 @@ statistics of several processes, while there is only one here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import internals
 from internals import Tensor, ones, tensor, zeros
+from internals.core.dtype import dtype
 from internals.nn import functional as F
 from internals.nn.modules._options import _Options
 from internals.nn.modules.normalization import _affine, _reset
-
-if TYPE_CHECKING:
-    from internals.core.dtype import dtype
 
 
 class _NormBase(_Options):

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals import Tensor, empty
+from internals.core.dtype import dtype
 from internals.nn import functional as F, init
 from internals.nn.modules._options import _Options
 from internals.nn.modules.linear import add_bias, reset_bias
 from internals.nn.modules.utils import _pair, _reverse_repeat_tuple, _single, _triple
 from internals.nn.parameter import Parameter
-
-if TYPE_CHECKING:
-    from internals.core.dtype import dtype
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 

@@ -9,10 +9,11 @@ How the real one differs: they are in the files of the ordinary ones
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import internals
 from internals import Tensor, no_grad, tensor
+from internals.core.dtype import dtype
 from internals.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from internals.nn.modules.conv import (
     Conv1d,
@@ -26,9 +27,6 @@ from internals.nn.modules.instancenorm import InstanceNorm1d, InstanceNorm2d, In
 from internals.nn.modules.lazy import LazyModuleMixin
 from internals.nn.modules.linear import Linear
 from internals.nn.parameter import UninitializedBuffer, UninitializedParameter
-
-if TYPE_CHECKING:
-    from internals.core.dtype import dtype
 
 
 class _Lazy(LazyModuleMixin):

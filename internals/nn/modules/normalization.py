@@ -9,17 +9,15 @@ How the real one differs: in nothing but the length of its documentation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals import Tensor, empty
+from internals.core.dtype import dtype
 from internals.nn import functional as F, init
 from internals.nn.module import Module
 from internals.nn.modules._functions import CrossMapLRN2d as _cross_map_lrn2d
 from internals.nn.modules._options import _Options
 from internals.nn.parameter import Parameter
-
-if TYPE_CHECKING:
-    from internals.core.dtype import dtype
 
 
 class _ResponseNorm(_Options):

@@ -10,14 +10,12 @@ How the real one differs: nothing but the language.
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from internals import ones_like, zeros_like
+from internals.core.tensor_impl import Tensor
 from internals.nn.module import Module
 from internals.nn.parameter import Parameter
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 M = TypeVar("M", bound=Module)
 

@@ -11,16 +11,14 @@ How the real one differs: it also reads state dictionaries from before version 1
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from internals import dot, mv, no_grad
+from internals.core.tensor_impl import Tensor
 from internals.nn.functional import normalize
 from internals.nn.module import Module
 from internals.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from internals.nn.parameter import Parameter, UninitializedParameter
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 M = TypeVar("M", bound=Module)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from internals.core.tensor_impl import Tensor
 from internals.optim.lr_scheduler.base import (
     EPOCH_DEPRECATION_WARNING,
     LRScheduler,
@@ -19,9 +20,6 @@ from internals.optim.lr_scheduler.base import (
     values_of,
 )  # fmt: skip
 from internals.optim.optimizer import Optimizer
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 class ReduceLROnPlateau(LRScheduler):

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from internals.core.storage import Storage
+from internals.core.tensor_impl import Tensor
 from internals.jit.ir import all_nodes
 from internals.jit.script_function import ScriptFunction
 from internals.jit.script_module import ScriptModule
@@ -38,7 +39,6 @@ from .model_json import DTYPES, ModelDef, ModuleDef, ParameterDef, RecordRef, Te
 from .printer import print_101
 
 if TYPE_CHECKING:
-    from internals._tensor import Tensor
     from internals.nn.module import Module
 
 DATA_TYPE_OF = {kind: name for name, kind in DTYPES.items() if name not in ("BYTE", "BOOL")}

@@ -16,25 +16,22 @@ from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core import dtype as dt
 from internals.core.device import META, device
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.formats import layout, strided
 from internals.core.geometry import geometry, span_of
+from internals.core.scalar import Scalar
 from internals.core.size import Size
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl, make, newly_made
+from internals.core.tensor_impl import Tensor, TensorImpl, make, newly_made
 from internals.storage import TypedStorage
 
 from ..errors import ArchiveError
 from .pickle_keys import is_key
 from .unpickler import Constructor
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
 
 MAX_DIMS = 64  # numpy's limit
 MAX_BYTES = 1 << 62

@@ -20,21 +20,18 @@ from __future__ import annotations
 import struct
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from internals.core.device import device
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.formats import layout
 from internals.core.size import Size
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl, tensor_class
+from internals.core.tensor_impl import Tensor, TensorImpl, tensor_class
 from internals.storage import TypedStorage
 
 from .pickle_keys import is_key
 from .storages import StorageTable
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 PROTO, STOP, MARK = b"\x80\x02", b".", b"("
 CONSTANTS = {None: b"N", True: b"\x88", False: b"\x89"}

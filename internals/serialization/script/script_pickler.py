@@ -21,11 +21,11 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.device import device
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import Tensor, TensorImpl
 from internals.jit.ir import (
     BoolType,
     ClassType,
@@ -61,9 +61,6 @@ from ..pickles.pickler import (
 )
 from ..pickles.storages import StorageTable
 from .type_names import TypeNames
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 LIST_BUILDERS: dict[type[Type], str] = {
     IntType: "build_intlist",

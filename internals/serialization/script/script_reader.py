@@ -21,10 +21,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.core.corrected import corrected
 from internals.core.device import device
+from internals.core.tensor_impl import Tensor
 from internals.jit.ir import ClassType
 from internals.jit.script_module import RecursiveScriptModule
 from internals.jit.script_object import ScriptObject
@@ -40,9 +41,6 @@ from .archive_names import CURRENT_VERSION
 from .imported_function import refusing
 from .source_importer import SourceImporter
 from .typed_values import Sizes, check_type
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 MIN_VERSION = 1
 

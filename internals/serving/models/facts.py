@@ -24,17 +24,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import internals as torch
 from internals._generated.op_facts import POINTWISE
 from internals.core.dtype import dtype
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import Tensor, TensorImpl
 from internals.jit.ir import Graph, Node, TensorType, Value
 from internals.jit.passes.overloads import overload_of
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,12 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals import Tensor, as_tensor, float64, stack, tensor
-
-if TYPE_CHECKING:
-    from internals.core.tensor_impl import Array
+from internals.core.tensor_impl import Array
 
 _NOT_NUMERIC = re.compile("[SaUO]")
 _WANTED = (

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from internals.core.tensor_impl import Array
 from internals.machine_code.records import Pointer, flat
 
 from .. import vector_code
@@ -26,9 +27,6 @@ from .direct import Ends, Steps, Tile
 from .problem import Problem, View
 from .runner import Step
 from .winograd import WinogradTile
-
-if TYPE_CHECKING:
-    from internals.core.tensor_impl import Array
 
 
 class Scratch:

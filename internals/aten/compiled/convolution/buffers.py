@@ -14,16 +14,14 @@ the edges instead.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from internals.core.tensor_impl import Array
 from internals.machine_code.records import Pointer
 
 from ..registers import LANES
-
-if TYPE_CHECKING:
-    from internals.core.tensor_impl import Array
 
 
 class Place(NamedTuple):

@@ -10,15 +10,13 @@ How the real one differs: half precision is supported on GPUs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import wrap_dim
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 # what a result is divided by: nothing, the square root of the number of points, their number
 NOT_DIVIDED, BY_ROOT, BY_NUMBER = 0, 1, 2

@@ -9,18 +9,16 @@ How the real one differs: `fftfreq` writes both ranges into one tensor, without 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.writing import range_out
 from internals.core import dtype as dt
+from internals.core.device import device
+from internals.core.dtype import dtype
+from internals.core.formats import layout
 from internals.core.geometry import wrap_dim
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.device import device
-    from internals.core.dtype import dtype
-    from internals.core.formats import layout
+from internals.core.tensor_impl import Tensor
 
 
 def fft_fftfreq(

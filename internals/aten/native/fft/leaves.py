@@ -14,7 +14,7 @@ dimensions are transformed in several calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +22,7 @@ from internals.aten.deferred import fft
 from internals.aten.native.factories import empty_strided
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype, float16
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import array, from_array
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
+from internals.core.tensor_impl import Array, Tensor, array, from_array
 
 # scipy's names for dividing by nothing, the root, the number: in the forward transform, and back
 FORWARD = ("backward", "ortho", "forward")

@@ -9,15 +9,13 @@ How the real one differs: an `out=` tensor is written to by the leaf operators.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.tensor_impl import Tensor
 
 from .arguments import check_points, divisor, promoted, resized, wrapped
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def fft_fft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Any:

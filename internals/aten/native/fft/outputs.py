@@ -7,15 +7,13 @@ How the real one differs: the check is in the functions that these call.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.aten.writing import write_out
 from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.tensor_impl import Tensor
 
 from . import many_dimensions as many, one_dimension as one
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def into(transform: Callable[..., Any], gives_real: bool) -> Callable[..., Any]:

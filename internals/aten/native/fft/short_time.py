@@ -11,16 +11,14 @@ How the real one differs: it is composed of the same operators, in C++.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
+from internals.core.tensor_impl import Tensor
 from internals.core.warn import warn_once
 
 from . import short_time_checks as check
 from .arguments import BY_NUMBER, BY_ROOT, NOT_DIVIDED
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def stft(

@@ -8,14 +8,10 @@ How the real one differs: its checks are in the functions themselves.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import wrap_dim
+from internals.core.tensor_impl import Tensor
 from internals.core.warn import warn_once
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def stft_call(

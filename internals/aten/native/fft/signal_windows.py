@@ -14,15 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.dtype_checks import TYPE_META_NAME
 from internals.aten.native.factories import empty, ones
 from internals.core import dtype as dt
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 
 def bartlett_window(window_length: int, *options: Any) -> Any:

@@ -11,7 +11,7 @@ How the real one differs: the loops are C++, and LAPACK writes into the memory o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +19,7 @@ from internals.aten.deferred import linalg
 from internals.core.dtype import dtype
 from internals.core.geometry import contiguous_strides, geometry
 from internals.core.grad_mode import is_grad_enabled
-from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
+from internals.core.tensor_impl import Array, Tensor, TensorImpl, array, empty, empty_contiguous
 
 
 def each(function: Callable[..., Any], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:

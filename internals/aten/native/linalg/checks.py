@@ -9,14 +9,10 @@ How the real one differs: its checks are inline functions of a header.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
+from internals.core.tensor_impl import Tensor
 
 # LAPACK has each routine in these four: spotrf, dpotrf, cpotrf, zpotrf
 LAPACK_DTYPES = (dt.float32, dt.float64, dt.complex64, dt.complex128)

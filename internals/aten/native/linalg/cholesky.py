@@ -10,24 +10,20 @@ How the real one differs: A is copied into the result, where LAPACK factors it i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.return_types import named
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous
 
 from . import checks
 from .batches import broadcast_batch, column_major, each, routine, zeros
 from .deprecation import deprecated
 from .errors import check_errors as raise_for
 from .systems import common_batch
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 
 def linalg_cholesky_ex(self: Tensor, upper: bool = False, check_errors: bool = False) -> Any:

@@ -12,15 +12,13 @@ it cannot be differentiated.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor
 
 from . import checks
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
 
 NAME = "linalg.cond"
 

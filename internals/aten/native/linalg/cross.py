@@ -8,7 +8,7 @@ How the real one differs: one loop over memory; here a few passes of numpy.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +18,8 @@ from internals.aten.dtype_checks import check_dtype, check_same_dtype
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Tensor, array
 from internals.core.warn import warn_once
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def linalg_cross(self: Tensor, other: Tensor, dim: int = -1, out: Tensor | None = None) -> Any:

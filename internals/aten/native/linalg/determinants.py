@@ -10,20 +10,16 @@ How the real one differs: it computes the sign of P and the products with operat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.core.return_types import named
-from internals.core.tensor_impl import array, from_array
+from internals.core.tensor_impl import Array, Tensor, array, from_array
 
 from . import checks
 from .factors import factor, factors_transpose
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 
 def _linalg_det(A: Tensor) -> Any:

@@ -6,7 +6,7 @@ How the real one differs: it adds up one number after the other, and so its last
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +14,9 @@ from internals._generated import ops
 from internals.aten.dtype_checks import check_dtype
 from internals.core import dtype as dt
 from internals.core.dtype import INTEGRAL
-from internals.core.tensor_impl import array, from_array
+from internals.core.tensor_impl import Tensor, array, from_array
 
 from ..reduction_tools import total
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def trace(self: Tensor) -> Any:

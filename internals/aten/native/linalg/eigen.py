@@ -12,21 +12,17 @@ How the real one differs: `eigvals` of a matrix with NaN can crash there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.core.return_types import named
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous
 
 from . import checks
 from .batches import column_major, each, routine, wants_gradient, zeros
 from .errors import check_errors
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 FIELDS = ("eigenvalues", "eigenvectors")
 

@@ -12,15 +12,9 @@ wait for the device, which is why the `_ex` operators exist.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from internals.core.tensor_impl import host_array
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
+from internals.core.tensor_impl import Array, Tensor, host_array
 
 
 class LinAlgError(RuntimeError):

@@ -11,18 +11,15 @@ for each matrix of a batch.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.aten.deferred import linalg
 from internals.core import dtype as dt
-from internals.core.tensor_impl import array, from_array
+from internals.core.tensor_impl import Tensor, array, from_array
 
 from . import checks
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def linalg_matrix_exp(self: Tensor) -> Any:

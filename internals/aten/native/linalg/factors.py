@@ -10,19 +10,15 @@ How the real one differs: LAPACK factors in the memory of the result.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.core import dtype as dt
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Array, Tensor, array
 
 from . import checks
 from .batches import column_major, each, routine, zeros
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 
 def factor(A: Tensor, transpose: bool = False) -> tuple[Any, Any, Any]:

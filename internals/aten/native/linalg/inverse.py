@@ -10,21 +10,18 @@ How the real one differs: `linalg.inv_ex` calls `linalg.solve_ex`, with the iden
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.core.return_types import named
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Tensor, array
 
 from . import checks
 from .batches import column_major
 from .errors import check_errors as raise_for
 from .factors import factor, solve_factored
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def linalg_inv_ex(A: Tensor, check_errors: bool = False) -> Any:

@@ -11,7 +11,7 @@ How the real one differs: LAPACK factors in the memory of the result.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,15 +19,12 @@ from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.return_types import named
-from internals.core.tensor_impl import array, snapshot
+from internals.core.tensor_impl import Tensor, array, snapshot
 
 from . import checks
 from .batches import broadcast_batch, column_major, each, routine, zeros
 from .errors import check_errors as raise_for
 from .systems import common_batch
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def linalg_ldl_factor_ex(self: Tensor, hermitian: bool = False, check_errors: bool = False) -> Any:

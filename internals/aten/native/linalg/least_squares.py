@@ -13,23 +13,19 @@ How the real one differs: on a GPU there is only `gels`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.return_types import named
-from internals.core.tensor_impl import alias, array, empty_contiguous, from_array
+from internals.core.tensor_impl import Array, Tensor, alias, array, empty_contiguous, from_array
 
 from . import checks
 from .batches import broadcast_batch, column_major, each, routine, zeros
 from .errors import check_errors
 from .systems import common_batch, is_vector
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 NAME = "torch.linalg.lstsq"
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")

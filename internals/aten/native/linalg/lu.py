@@ -10,24 +10,20 @@ How the real one differs: on a GPU it can also factor without pivots.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.return_types import named
-from internals.core.tensor_impl import array, empty_contiguous, from_array, snapshot
+from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous, from_array, snapshot
 
 from . import checks
 from .batches import broadcast_batch
 from .deprecation import deprecated
 from .errors import check_errors as raise_for
 from .factors import factor
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 
 def linalg_lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = False) -> Any:

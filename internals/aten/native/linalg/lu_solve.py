@@ -6,23 +6,19 @@ How the real one differs: it chooses between several backends on a GPU.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.core import dtype as dt
-from internals.core.tensor_impl import array, empty_contiguous, snapshot
+from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous, snapshot
 
 from . import checks
 from .batches import broadcast_batch, column_major
 from .deprecation import deprecated
 from .factors import solve_factored
 from .systems import check_system, common_batch
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 
 def linalg_lu_solve(

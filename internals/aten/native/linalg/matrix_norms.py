@@ -13,18 +13,16 @@ How the real one differs: it is composed of the same operators, in C++.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core.dtype import dtype
 from internals.core.geometry import wrap_dim
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Tensor
 
 from ..norms import check_norm_dtype
 from . import checks
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
 
 _NAME = "linalg.matrix_norm"
 

@@ -9,21 +9,18 @@ How the real one differs: its loop is vectorised C++ (`cpu/LinearAlgebraKernel.c
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import BOOL
-from internals.core.tensor_impl import alias
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Array, alias
 
 from .. import loops
 from ..pointwise import factor
 from ..views import expand
-
-if TYPE_CHECKING:
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
 
 
 def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:

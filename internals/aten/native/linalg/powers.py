@@ -9,17 +9,15 @@ How the real one differs: with `out=` the last product is written there directly
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL, SCALAR_TYPE_NAME
 from internals.core.formats import contiguous_format
+from internals.core.tensor_impl import Tensor
 
 from . import checks
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def linalg_matrix_power(self: Tensor, n: int) -> Any:

@@ -9,7 +9,7 @@ How the real one differs: it is composed of operators, below autograd.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,14 +17,11 @@ from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import array, empty_contiguous, from_array
+from internals.core.tensor_impl import Tensor, array, empty_contiguous, from_array
 
 from . import checks
 from .eigen import _linalg_eigh
 from .svd import _linalg_svd
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def linalg_pinv_atol_rtol_tensor(

@@ -10,21 +10,18 @@ How the real one differs: LAPACK works in the memory of Q or of R, where A fits 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.core.return_types import named
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import Tensor, array, empty_contiguous
 
 from . import checks
 from .batches import column_major, each, routine, zeros
 from .deprecation import deprecated
 from .reflections import multiply_out
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:

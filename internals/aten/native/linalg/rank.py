@@ -8,18 +8,16 @@ How the real one differs: it is composed of the same operators, in C++.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals._generated import ops
 from internals.core import dtype as dt
+from internals.core.tensor_impl import Tensor
 
 from . import checks
 from .pseudo_inverse import as_tensor
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 NAME = "torch.linalg.matrix_rank"
 

@@ -10,18 +10,15 @@ How the real one differs: LAPACK works in the memory of the result.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Tensor, array
 
 from . import checks
 from .batches import column_major, each, routine
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def linalg_householder_product(input: Tensor, tau: Tensor) -> Any:

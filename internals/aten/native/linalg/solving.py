@@ -12,20 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core.return_types import named
-from internals.core.tensor_impl import alias, array, empty_contiguous
+from internals.core.tensor_impl import Tensor, alias, array, empty_contiguous
 
 from . import checks
 from .batches import broadcast_batch, column_major
 from .errors import check_errors as raise_for
 from .factors import factor, solve_factored
 from .systems import check_system, common_batch, is_vector
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def _linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool = False) -> Any:

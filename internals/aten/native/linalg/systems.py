@@ -10,14 +10,11 @@ both tensors.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from internals.aten.broadcasting import broadcast_shapes
+from internals.core.tensor_impl import Tensor
 
 from . import checks
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def check_system(name: str, A: Tensor, B: Tensor, left: bool) -> None:

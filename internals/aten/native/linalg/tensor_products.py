@@ -12,15 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.core.geometry import wrap_dim
+from internals.core.tensor_impl import Tensor
 
 from . import checks
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 
 def tensordot(

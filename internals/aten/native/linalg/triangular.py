@@ -11,23 +11,19 @@ instead of copying A.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.aten.deferred import linalg
 from internals.core.return_types import named
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Array, Tensor, array
 
 from ..copying import warn_of_loss
 from . import checks
 from .batches import broadcast_batch, column_major
 from .deprecation import deprecated
 from .systems import check_system, common_batch
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 
 def linalg_solve_triangular(

@@ -10,7 +10,7 @@ chooses a loop for the dtype.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +18,8 @@ from internals.aten.dtype_checks import TYPE_META_NAME, check_dtype, not_impleme
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.scalar import C_NAME, checked
+from internals.core.tensor_impl import Array, Tensor
 from internals.core.warn import warn
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 _TYPE_NAME = {
     "uint8": "unsigned char",

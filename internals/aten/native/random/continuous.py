@@ -14,19 +14,16 @@ a seed, and draws the rest from a stream of MKL, so its numbers differ.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.core.generator import Generator, uniform64
+from internals.core.tensor_impl import Array, Tensor
 
 from . import transformations as draw
 from .checks import check_cauchy, check_exponential, check_log_normal
 from .filling import on_cpu, store
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.tensor_impl import Array
 
 
 def exponential_(self: Tensor, lambd: float, generator: Generator | None) -> Any:

@@ -12,7 +12,7 @@ How the real one differs: on Intel processors it draws `bernoulli_(p)` from a st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +23,11 @@ from internals.aten.native.views import expand
 from internals.aten.on_device import on_device
 from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap
 from internals.core import dtype as dt
-from internals.core.device import CPU
-from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.device import CPU, device
+from internals.core.dtype import SCALAR_TYPE_NAME, dtype
+from internals.core.formats import layout
 from internals.core.generator import Generator, uniform32, uniform64
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import Tensor, array, empty_contiguous
 
 from . import transformations as draw
 from .checks import (
@@ -38,12 +39,6 @@ from .checks import (
     limits,
 )
 from .filling import kernel_device, like, on_cpu, store, target
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.device import device
-    from internals.core.dtype import dtype
-    from internals.core.formats import layout
 
 
 def random_from_(self: Tensor, from_: int, to: int | None, generator: Generator | None) -> Any:

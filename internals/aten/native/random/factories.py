@@ -11,24 +11,20 @@ How the real one differs: `transformations` says how far the numbers agree with 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.aten.native.factories import empty_like
 from internals.core import dtype as dt
-from internals.core.device import CPU
+from internals.core.device import CPU, device
+from internals.core.dtype import dtype
+from internals.core.formats import layout
 from internals.core.generator import Generator
 from internals.core.scalar import checked
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import Tensor, array
 
 from .discrete import random_from_
 from .filling import target
 from .uniform_normal import normal_, uniform_
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.device import device
-    from internals.core.dtype import dtype
-    from internals.core.formats import layout
 
 
 def rand(

@@ -12,7 +12,7 @@ computed first, as one array.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,16 +21,11 @@ from internals.aten.native.factories import check_sizes, empty, empty_like
 from internals.aten.on_device import on_device
 from internals.aten.overlap import check_no_internal_overlap
 from internals.aten.writing import resize
-from internals.core.device import CPU
-from internals.core.dtype import float16
+from internals.core.device import CPU, device
+from internals.core.dtype import dtype, float16
+from internals.core.formats import layout
 from internals.core.generator import Generator, default_generator
-from internals.core.tensor_impl import array
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.device import device
-    from internals.core.dtype import dtype
-    from internals.core.formats import layout
+from internals.core.tensor_impl import Tensor, array
 
 
 def store(t: Tensor, numbers: Callable[[int], Any], name: str = "", *args: Any) -> Any:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,12 +30,9 @@ from internals.aten.native.views import expand
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.generator import Generator, one_by_one
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import Tensor, array, empty_contiguous
 
 from .filling import on_cpu
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 Uniform = Callable[[], float]
 FROM_HERE_REJECTION = 10

@@ -24,15 +24,13 @@ How the real one differs: it computes one number at a time. On Intel processors 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from internals.core.dtype import dtype, float16, float64
 from internals.core.generator import Generator, drawing, uniform32, uniform64
-
-if TYPE_CHECKING:
-    from internals.core.tensor_impl import Array
+from internals.core.tensor_impl import Array
 
 BLOCK = 16  # the numbers that PyTorch's vectorised loop makes at once
 

@@ -11,25 +11,21 @@ How the real one differs: `transformations` says how far the numbers agree with 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.overlap import check_no_partial_overlap
 from internals.aten.writing import resize_output
-from internals.core.device import CPU
+from internals.core.device import CPU, device
+from internals.core.dtype import dtype
+from internals.core.formats import layout
 from internals.core.generator import Generator
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import Tensor, TensorImpl, array, empty_contiguous
 
 from . import transformations as draw
 from .checks import check_normal, check_std, check_uniform
 from .filling import kernel_device, on_cpu, store, target
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.device import device
-    from internals.core.dtype import dtype
-    from internals.core.formats import layout
 
 
 def uniform_(self: Tensor, from_: float, to: float, generator: Generator | None) -> Any:

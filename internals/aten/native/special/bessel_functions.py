@@ -11,16 +11,13 @@ How the real one differs: it has formulas of its own, mostly from Cephes.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from internals.aten.deferred import special
+from internals.core.tensor_impl import Array
 
 from ..real import real
-
-if TYPE_CHECKING:
-    from internals.core.tensor_impl import Array
 
 # The modified Bessel function of the first kind, order 0.
 i0 = partial(real, "i0_vml_cpu", "i0")

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from internals.aten.deferred import special
 from internals.aten.scalar_functions import table as scalar
+from internals.core.tensor_impl import Tensor
 
 from ..loops import in_single
 from ..real import real
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
 
 # The x with erf(x) = self: infinite at -1 and 1, NaN beyond.
 erfinv = partial(real, "erfinv_vml_cpu", "erfinv")

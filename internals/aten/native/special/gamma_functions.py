@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,13 +21,10 @@ from internals.aten.deferred import special
 from internals.aten.dtype_checks import check_dtype
 from internals.aten.scalar_functions import table as scalar
 from internals.core import dtype as dt
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Array, Tensor
 
 from ..real import real
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
 
 LAST_FACTORIAL = 170  # 171! is more than a float64 holds
 MOST_FACTORS = 1 << 20  # the limit for mvlgamma; for one element they take a tenth of a second

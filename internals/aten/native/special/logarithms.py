@@ -10,7 +10,7 @@ and scipy have most of them.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +19,11 @@ from internals.aten.dtype_checks import check_dtype
 from internals.aten.scalar_functions import table as scalar
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import COMPLEX, FLOATING
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Array, Tensor
 
 from ..loops import in_single
 from ..real import real
-
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
 
 
 def logaddexp(self: Tensor, other: Tensor, out: Tensor | None = None) -> Any:

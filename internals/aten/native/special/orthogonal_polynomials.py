@@ -18,16 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..real import real
+from internals.core.scalar import Scalar
+from internals.core.tensor_impl import Array, Tensor
 
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.scalar import Scalar
-    from internals.core.tensor_impl import Array
+from ..real import real
 
 MOST = 1 << 16  # the limit to the number of steps; so many take half a second
 
