@@ -239,7 +239,7 @@ def test_no_more_threads_are_made_than_there_are_parts(monkeypatch: pytest.Monke
     monkeypatch.setattr(pool, "_pool", fresh)
     monkeypatch.setattr(parallel._threads, "number", 10**6)
     ones.entry("*f4").parallel(out.size, 300, out.ctypes.data)
-    assert out.all() and fresh.made == 3
+    assert out.all() and fresh.started == 3
     with pytest.raises(ValueError, match="Overflow when unpacking long"):
         internals.set_num_threads(2**31)
 
