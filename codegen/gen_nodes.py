@@ -28,7 +28,7 @@ One class for each entry: what it saves, and how it makes gradients of gradients
 """
 
 # ruff: noqa
-from internals.autograd.kernel import Kept, Record
+from internals.autograd.kernel import SavedSpec, Record
 from internals.autograd.node import Node
 from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, release
 from internals.autograd.saved_variable import unpack_list, unpack_optional
@@ -73,7 +73,9 @@ def _record(d: Derivative) -> str:
         users = tuple(n for n in d.names if any(n in f.names for f in d.formulas if s in f.saved))
         of = output_names(d.schema).index(s.of) if s.is_output else s.of
         some = is_tensor(d, s) and users != tuple(d.names)  # what costs nothing is kept always
-        kept.append(f"{slot(d, s)!r}: Kept({_given(of, s.detail or '', users if some else ())})")
+        kept.append(
+            f"{slot(d, s)!r}: SavedSpec({_given(of, s.detail or '', users if some else ())})"
+        )
     outputs = (
         () if all(d.differentiable) else tuple(i for i, flag in enumerate(d.differentiable) if flag)
     )

@@ -50,7 +50,7 @@ def product(a: Any, b: Any, resident: int) -> Any:
     bound = matmul.blocked(np.float32, how, True, False)
     kernel = Kernel(bound.function, bound.bindings)
     kernel.launch_bounds = (how.threads, resident)
-    where = matmul.Product(*[(0, side, 1)] * 4)
+    where = matmul.GemmStrides(*[(0, side, 1)] * 4)
     launch = kernel[how.grid(side, side, 1), how.threads]
 
     def call() -> Any:

@@ -4,7 +4,7 @@ One class for each entry: what it saves, and how it makes gradients of gradients
 """
 
 # ruff: noqa
-from internals.autograd.kernel import Kept, Record
+from internals.autograd.kernel import SavedSpec, Record
 from internals.autograd.node import Node
 from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, release
 from internals.autograd.saved_variable import unpack_list, unpack_optional
@@ -94,7 +94,7 @@ class PolarBackward0(Node):
     """aten::polar(Tensor abs, Tensor angle) -> Tensor (derivatives/complex.yaml:8)"""
 
     __slots__ = ('_raw_saved_result', )
-    record = Record(('abs', 'angle'), {'_raw_saved_result': Kept(0)})
+    record = Record(('abs', 'angle'), {'_raw_saved_result': SavedSpec(0)})
     saved_names = ('result', )
     saves = True
 
@@ -156,7 +156,7 @@ class AngleBackward0(Node):
     """aten::angle(Tensor self) -> Tensor (derivatives/complex.yaml:16)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -175,7 +175,7 @@ class SgnBackward0(Node):
     """aten::sgn(Tensor self) -> Tensor (derivatives/complex.yaml:18)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -195,7 +195,7 @@ class VdotBackward0(Node):
     """aten::vdot(Tensor self, Tensor other) -> Tensor (derivatives/complex.yaml:20)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
-    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('self',)), '_raw_saved_self': Kept('self', '', ('other',))})
+    record = Record(('self', 'other'), {'_raw_saved_other': SavedSpec('other', '', ('self',)), '_raw_saved_self': SavedSpec('self', '', ('other',))})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -221,7 +221,7 @@ class FftR2CBackward0(Node):
     """aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor (derivatives/fft.yaml:1)"""
 
     __slots__ = ('_saved_dim', '_saved_normalization', '_saved_onesided', '_saved_self_shape', )
-    record = Record(('self',), {'_saved_dim': Kept('dim'), '_saved_normalization': Kept('normalization'), '_saved_onesided': Kept('onesided'), '_saved_self_shape': Kept('self', 'shape')})
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim'), '_saved_normalization': SavedSpec('normalization'), '_saved_onesided': SavedSpec('onesided'), '_saved_self_shape': SavedSpec('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -238,7 +238,7 @@ class FftC2RBackward0(Node):
     """aten::_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor (derivatives/fft.yaml:3)"""
 
     __slots__ = ('_saved_dim', '_saved_normalization', )
-    record = Record(('self',), {'_saved_dim': Kept('dim'), '_saved_normalization': Kept('normalization')})
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim'), '_saved_normalization': SavedSpec('normalization')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -253,7 +253,7 @@ class FftC2CBackward0(Node):
     """aten::_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor (derivatives/fft.yaml:5)"""
 
     __slots__ = ('_saved_dim', '_saved_normalization', '_saved_forward', )
-    record = Record(('self',), {'_saved_dim': Kept('dim'), '_saved_normalization': Kept('normalization'), '_saved_forward': Kept('forward')})
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim'), '_saved_normalization': SavedSpec('normalization'), '_saved_forward': SavedSpec('forward')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -269,7 +269,7 @@ class IndexBackward0(Node):
     """aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor (derivatives/indexing.yaml:1)"""
 
     __slots__ = ('_saved_self_shape', '_raw_saved_indices', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_raw_saved_indices': Kept('indices')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape'), '_raw_saved_indices': SavedSpec('indices')})
     saved_names = ('indices', )
     saves = True
 
@@ -289,7 +289,7 @@ class IndexPutBackward0(Node):
     """aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor (derivatives/indexing.yaml:3)"""
 
     __slots__ = ('_raw_saved_indices', '_saved_accumulate', )
-    record = Record(('self', 'values'), {'_raw_saved_indices': Kept('indices'), '_saved_accumulate': Kept('accumulate')})
+    record = Record(('self', 'values'), {'_raw_saved_indices': SavedSpec('indices'), '_saved_accumulate': SavedSpec('accumulate')})
     saved_names = ('indices', )
     saves = True
 
@@ -316,7 +316,7 @@ class IndexPutImplBackward0(Node):
     """aten::_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!) (derivatives/indexing.yaml:6)"""
 
     __slots__ = ('_raw_saved_indices', '_saved_accumulate', )
-    record = Record(('self', 'values'), {'_raw_saved_indices': Kept('indices'), '_saved_accumulate': Kept('accumulate')})
+    record = Record(('self', 'values'), {'_raw_saved_indices': SavedSpec('indices'), '_saved_accumulate': SavedSpec('accumulate')})
     saved_names = ('indices', )
     saves = True
 
@@ -343,7 +343,7 @@ class GatherBackward0(Node):
     """aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor (derivatives/indexing.yaml:9)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_raw_saved_index', '_saved_sparse_grad', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index'), '_saved_sparse_grad': Kept('sparse_grad')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape'), '_saved_dim': SavedSpec('dim'), '_raw_saved_index': SavedSpec('index'), '_saved_sparse_grad': SavedSpec('sparse_grad')})
     saved_names = ('index', )
     saves = True
 
@@ -365,7 +365,7 @@ class ScatterBackward0(Node):
     """aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor (derivatives/indexing.yaml:11)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
-    record = Record(('self', 'src'), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index')})
+    record = Record(('self', 'src'), {'_saved_dim': SavedSpec('dim'), '_raw_saved_index': SavedSpec('index')})
     saved_names = ('index', )
     saves = True
 
@@ -393,7 +393,7 @@ class ScatterBackward1(Node):
     """aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor (derivatives/indexing.yaml:14)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
-    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index')})
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim'), '_raw_saved_index': SavedSpec('index')})
     saved_names = ('index', )
     saves = True
 
@@ -445,7 +445,7 @@ class ScatterAddBackward0(Node):
     """aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor (derivatives/indexing.yaml:21)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
-    record = Record(('self', 'src'), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index', '', ('src',))})
+    record = Record(('self', 'src'), {'_saved_dim': SavedSpec('dim'), '_raw_saved_index': SavedSpec('index', '', ('src',))})
     saved_names = ('index', )
     saves = True
 
@@ -471,7 +471,7 @@ class IndexSelectBackward0(Node):
     """aten::index_select(Tensor self, int dim, Tensor index) -> Tensor (derivatives/indexing.yaml:24)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_raw_saved_index', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape'), '_saved_dim': SavedSpec('dim'), '_raw_saved_index': SavedSpec('index')})
     saved_names = ('index', )
     saves = True
 
@@ -492,7 +492,7 @@ class IndexAddBackward0(Node):
     """aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor (derivatives/indexing.yaml:26)"""
 
     __slots__ = ('_saved_alpha', '_saved_dim', '_raw_saved_index', )
-    record = Record(('self', 'source'), {'_saved_alpha': Kept('alpha'), '_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index', '', ('source',))})
+    record = Record(('self', 'source'), {'_saved_alpha': SavedSpec('alpha'), '_saved_dim': SavedSpec('dim'), '_raw_saved_index': SavedSpec('index', '', ('source',))})
     saved_names = ('index', )
     saves = True
 
@@ -519,7 +519,7 @@ class MaskedSelectBackward0(Node):
     """aten::masked_select(Tensor self, Tensor mask) -> Tensor (derivatives/indexing.yaml:29)"""
 
     __slots__ = ('_saved_self_shape', '_raw_saved_mask', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_raw_saved_mask': Kept('mask')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape'), '_raw_saved_mask': SavedSpec('mask')})
     saved_names = ('mask', )
     saves = True
 
@@ -539,7 +539,7 @@ class CatBackward0(Node):
     """aten::cat(Tensor[] tensors, int dim=0) -> Tensor (derivatives/joining.yaml:1)"""
 
     __slots__ = ('_saved_tensors_shape', '_saved_dim', )
-    record = Record(('tensors',), {'_saved_tensors_shape': Kept('tensors', 'shape'), '_saved_dim': Kept('dim')})
+    record = Record(('tensors',), {'_saved_tensors_shape': SavedSpec('tensors', 'shape'), '_saved_dim': SavedSpec('dim')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -554,7 +554,7 @@ class StackBackward0(Node):
     """aten::stack(Tensor[] tensors, int dim=0) -> Tensor (derivatives/joining.yaml:3)"""
 
     __slots__ = ('_saved_dim', )
-    record = Record(('tensors',), {'_saved_dim': Kept('dim')})
+    record = Record(('tensors',), {'_saved_dim': SavedSpec('dim')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -568,7 +568,7 @@ class FlipBackward0(Node):
     """aten::flip(Tensor self, int[] dims) -> Tensor (derivatives/joining.yaml:5)"""
 
     __slots__ = ('_saved_dims', )
-    record = Record(('self',), {'_saved_dims': Kept('dims')})
+    record = Record(('self',), {'_saved_dims': SavedSpec('dims')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -582,7 +582,7 @@ class RollBackward0(Node):
     """aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor (derivatives/joining.yaml:7)"""
 
     __slots__ = ('_saved_shifts', '_saved_dims', )
-    record = Record(('self',), {'_saved_shifts': Kept('shifts'), '_saved_dims': Kept('dims')})
+    record = Record(('self',), {'_saved_shifts': SavedSpec('shifts'), '_saved_dims': SavedSpec('dims')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -597,7 +597,7 @@ class RepeatBackward0(Node):
     """aten::repeat(Tensor self, int[] repeats) -> Tensor (derivatives/joining.yaml:9)"""
 
     __slots__ = ('_saved_repeats', '_saved_self_shape', )
-    record = Record(('self',), {'_saved_repeats': Kept('repeats'), '_saved_self_shape': Kept('self', 'shape')})
+    record = Record(('self',), {'_saved_repeats': SavedSpec('repeats'), '_saved_self_shape': SavedSpec('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -612,7 +612,7 @@ class TrilBackward0(Node):
     """aten::tril(Tensor self, int diagonal=0) -> Tensor (derivatives/joining.yaml:13)"""
 
     __slots__ = ('_saved_diagonal', )
-    record = Record(('self',), {'_saved_diagonal': Kept('diagonal')})
+    record = Record(('self',), {'_saved_diagonal': SavedSpec('diagonal')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -626,7 +626,7 @@ class TriuBackward0(Node):
     """aten::triu(Tensor self, int diagonal=0) -> Tensor (derivatives/joining.yaml:15)"""
 
     __slots__ = ('_saved_diagonal', )
-    record = Record(('self',), {'_saved_diagonal': Kept('diagonal')})
+    record = Record(('self',), {'_saved_diagonal': SavedSpec('diagonal')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -640,7 +640,7 @@ class LinalgInvExBackward0(Node):
     """aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info) (derivatives/linalg.yaml:3)"""
 
     __slots__ = ('_raw_saved_inverse', )
-    record = Record(('A',), {'_raw_saved_inverse': Kept(0)}, (0,))
+    record = Record(('A',), {'_raw_saved_inverse': SavedSpec(0)}, (0,))
     saved_names = ('inverse', )
     saves = True
 
@@ -659,7 +659,7 @@ class LinalgSolveExBackward0(Node):
     """aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info) (derivatives/linalg.yaml:6)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_A', '_raw_saved_LU', '_raw_saved_pivots', '_saved_left', )
-    record = Record(('A', 'B'), {'_raw_saved_result': Kept(0), '_raw_saved_A': Kept('A'), '_raw_saved_LU': Kept(1), '_raw_saved_pivots': Kept(2), '_saved_left': Kept('left')}, (0,))
+    record = Record(('A', 'B'), {'_raw_saved_result': SavedSpec(0), '_raw_saved_A': SavedSpec('A'), '_raw_saved_LU': SavedSpec(1), '_raw_saved_pivots': SavedSpec(2), '_saved_left': SavedSpec('left')}, (0,))
     saved_names = ('result', 'A', 'LU', 'pivots', )
     saves = True
 
@@ -687,7 +687,7 @@ class LinalgSolveTriangularBackward0(Node):
     """aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor (derivatives/linalg.yaml:9)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_upper', '_saved_left', '_saved_unitriangular', )
-    record = Record(('self', 'B'), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_upper': Kept('upper'), '_saved_left': Kept('left'), '_saved_unitriangular': Kept('unitriangular')})
+    record = Record(('self', 'B'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result': SavedSpec(0), '_saved_upper': SavedSpec('upper'), '_saved_left': SavedSpec('left'), '_saved_unitriangular': SavedSpec('unitriangular')})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -715,7 +715,7 @@ class TriangularSolveBackward0(Node):
     """aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient) (derivatives/linalg.yaml:11)"""
 
     __slots__ = ('_raw_saved_A', '_raw_saved_solution', '_saved_upper', '_saved_transpose', '_saved_unitriangular', )
-    record = Record(('self', 'A'), {'_raw_saved_A': Kept('A'), '_raw_saved_solution': Kept(0), '_saved_upper': Kept('upper'), '_saved_transpose': Kept('transpose'), '_saved_unitriangular': Kept('unitriangular')})
+    record = Record(('self', 'A'), {'_raw_saved_A': SavedSpec('A'), '_raw_saved_solution': SavedSpec(0), '_saved_upper': SavedSpec('upper'), '_saved_transpose': SavedSpec('transpose'), '_saved_unitriangular': SavedSpec('unitriangular')})
     saved_names = ('A', 'solution', )
     saves = True
 
@@ -742,7 +742,7 @@ class LinalgDetBackward0(Node):
     """aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots) (derivatives/linalg.yaml:13)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_A', '_raw_saved_LU', '_raw_saved_pivots', )
-    record = Record(('A',), {'_raw_saved_result': Kept(0), '_raw_saved_A': Kept('A'), '_raw_saved_LU': Kept(1), '_raw_saved_pivots': Kept(2)}, (0,))
+    record = Record(('A',), {'_raw_saved_result': SavedSpec(0), '_raw_saved_A': SavedSpec('A'), '_raw_saved_LU': SavedSpec(1), '_raw_saved_pivots': SavedSpec(2)}, (0,))
     saved_names = ('result', 'A', 'LU', 'pivots', )
     saves = True
 
@@ -764,7 +764,7 @@ class LinalgSlogdetBackward0(Node):
     """aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots) (derivatives/linalg.yaml:16)"""
 
     __slots__ = ('_raw_saved_A', '_raw_saved_sign', '_raw_saved_LU', '_raw_saved_pivots', )
-    record = Record(('A',), {'_raw_saved_A': Kept('A'), '_raw_saved_sign': Kept(0), '_raw_saved_LU': Kept(2), '_raw_saved_pivots': Kept(3)}, (0, 1))
+    record = Record(('A',), {'_raw_saved_A': SavedSpec('A'), '_raw_saved_sign': SavedSpec(0), '_raw_saved_LU': SavedSpec(2), '_raw_saved_pivots': SavedSpec(3)}, (0, 1))
     saved_names = ('A', 'sign', 'LU', 'pivots', )
     saves = True
 
@@ -785,7 +785,7 @@ class LinalgMatrixExpBackward0(Node):
     """aten::linalg_matrix_exp(Tensor self) -> Tensor (derivatives/linalg.yaml:19)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -817,7 +817,7 @@ class LinalgCholeskyExBackward0(Node):
     """aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info) (derivatives/linalg_decompositions.yaml:1)"""
 
     __slots__ = ('_saved_upper', '_raw_saved_L', )
-    record = Record(('self',), {'_saved_upper': Kept('upper'), '_raw_saved_L': Kept(0)}, (0,))
+    record = Record(('self',), {'_saved_upper': SavedSpec('upper'), '_raw_saved_L': SavedSpec(0)}, (0,))
     saved_names = ('L', )
     saves = True
 
@@ -837,7 +837,7 @@ class CholeskyBackward0(Node):
     """aten::cholesky(Tensor self, bool upper=False) -> Tensor (derivatives/linalg_decompositions.yaml:4)"""
 
     __slots__ = ('_saved_upper', '_raw_saved_result', )
-    record = Record(('self',), {'_saved_upper': Kept('upper'), '_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_saved_upper': SavedSpec('upper'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('result', )
     saves = True
 
@@ -857,7 +857,7 @@ class CholeskySolveBackward0(Node):
     """aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor (derivatives/linalg_decompositions.yaml:6)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_input2', '_raw_saved_result', '_saved_upper', )
-    record = Record(('self', 'input2'), {'_raw_saved_self': Kept('self'), '_raw_saved_input2': Kept('input2'), '_raw_saved_result': Kept(0), '_saved_upper': Kept('upper')})
+    record = Record(('self', 'input2'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_input2': SavedSpec('input2'), '_raw_saved_result': SavedSpec(0), '_saved_upper': SavedSpec('upper')})
     saved_names = ('self', 'input2', 'result', )
     saves = True
 
@@ -884,7 +884,7 @@ class CholeskyInverseBackward0(Node):
     """aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor (derivatives/linalg_decompositions.yaml:8)"""
 
     __slots__ = ('_raw_saved_self', '_saved_upper', '_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_upper': Kept('upper'), '_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_upper': SavedSpec('upper'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -905,7 +905,7 @@ class LinalgQrBackward0(Node):
     """aten::linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R) (derivatives/linalg_decompositions.yaml:11)"""
 
     __slots__ = ('_raw_saved_Q', '_raw_saved_R', '_saved_mode', )
-    record = Record(('A',), {'_raw_saved_Q': Kept(0), '_raw_saved_R': Kept(1), '_saved_mode': Kept('mode')})
+    record = Record(('A',), {'_raw_saved_Q': SavedSpec(0), '_raw_saved_R': SavedSpec(1), '_saved_mode': SavedSpec('mode')})
     saved_names = ('Q', 'R', )
     saves = True
 
@@ -938,7 +938,7 @@ class LinalgHouseholderProductBackward0(Node):
     """aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor (derivatives/linalg_decompositions.yaml:15)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_input', '_raw_saved_tau', )
-    record = Record(('input', 'tau'), {'_raw_saved_result': Kept(0), '_raw_saved_input': Kept('input'), '_raw_saved_tau': Kept('tau')})
+    record = Record(('input', 'tau'), {'_raw_saved_result': SavedSpec(0), '_raw_saved_input': SavedSpec('input'), '_raw_saved_tau': SavedSpec('tau')})
     saved_names = ('result', 'input', 'tau', )
     saves = True
 
@@ -963,7 +963,7 @@ class OrmqrBackward0(Node):
     """aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor (derivatives/linalg_decompositions.yaml:17)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_self', '_raw_saved_input2', '_raw_saved_input3', '_saved_left', '_saved_transpose', )
-    record = Record(('self', 'input2', 'input3'), {'_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self'), '_raw_saved_input2': Kept('input2'), '_raw_saved_input3': Kept('input3'), '_saved_left': Kept('left'), '_saved_transpose': Kept('transpose')})
+    record = Record(('self', 'input2', 'input3'), {'_raw_saved_result': SavedSpec(0), '_raw_saved_self': SavedSpec('self'), '_raw_saved_input2': SavedSpec('input2'), '_raw_saved_input3': SavedSpec('input3'), '_saved_left': SavedSpec('left'), '_saved_transpose': SavedSpec('transpose')})
     saved_names = ('result', 'self', 'input2', 'input3', )
     saves = True
 
@@ -992,7 +992,7 @@ class LinalgSvdBackward0(Node):
     """aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh) (derivatives/linalg_decompositions.yaml:20)"""
 
     __slots__ = ('_raw_saved_U', '_raw_saved_S', '_raw_saved_Vh', '_saved_full_matrices', )
-    record = Record(('A',), {'_raw_saved_U': Kept(0), '_raw_saved_S': Kept(1), '_raw_saved_Vh': Kept(2), '_saved_full_matrices': Kept('full_matrices')})
+    record = Record(('A',), {'_raw_saved_U': SavedSpec(0), '_raw_saved_S': SavedSpec(1), '_raw_saved_Vh': SavedSpec(2), '_saved_full_matrices': SavedSpec('full_matrices')})
     saved_names = ('U', 'S', 'Vh', )
     saves = True
 
@@ -1013,7 +1013,7 @@ class LinalgEighBackward0(Node):
     """aten::_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors) (derivatives/linalg_decompositions.yaml:23)"""
 
     __slots__ = ('_raw_saved_eigenvalues', '_raw_saved_eigenvectors', )
-    record = Record(('A',), {'_raw_saved_eigenvalues': Kept(0), '_raw_saved_eigenvectors': Kept(1)})
+    record = Record(('A',), {'_raw_saved_eigenvalues': SavedSpec(0), '_raw_saved_eigenvectors': SavedSpec(1)})
     saved_names = ('eigenvalues', 'eigenvectors', )
     saves = True
 
@@ -1032,7 +1032,7 @@ class LinalgEigBackward0(Node):
     """aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors) (derivatives/linalg_decompositions.yaml:25)"""
 
     __slots__ = ('_raw_saved_eigenvalues', '_raw_saved_eigenvectors', )
-    record = Record(('self',), {'_raw_saved_eigenvalues': Kept(0), '_raw_saved_eigenvectors': Kept(1)})
+    record = Record(('self',), {'_raw_saved_eigenvalues': SavedSpec(0), '_raw_saved_eigenvectors': SavedSpec(1)})
     saved_names = ('eigenvalues', 'eigenvectors', )
     saves = True
 
@@ -1051,7 +1051,7 @@ class LinalgLuFactorExBackward0(Node):
     """aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info) (derivatives/linalg_decompositions.yaml:30)"""
 
     __slots__ = ('_raw_saved_LU', '_raw_saved_pivots', '_saved_pivot', )
-    record = Record(('A',), {'_raw_saved_LU': Kept(0), '_raw_saved_pivots': Kept(1), '_saved_pivot': Kept('pivot')}, (0,))
+    record = Record(('A',), {'_raw_saved_LU': SavedSpec(0), '_raw_saved_pivots': SavedSpec(1), '_saved_pivot': SavedSpec('pivot')}, (0,))
     saved_names = ('LU', 'pivots', )
     saves = True
 
@@ -1072,7 +1072,7 @@ class LinalgLuBackward0(Node):
     """aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U) (derivatives/linalg_decompositions.yaml:33)"""
 
     __slots__ = ('_raw_saved_P', '_raw_saved_L', '_raw_saved_U', )
-    record = Record(('A',), {'_raw_saved_P': Kept(0), '_raw_saved_L': Kept(1), '_raw_saved_U': Kept(2)}, (1, 2))
+    record = Record(('A',), {'_raw_saved_P': SavedSpec(0), '_raw_saved_L': SavedSpec(1), '_raw_saved_U': SavedSpec(2)}, (1, 2))
     saved_names = ('P', 'L', 'U', )
     saves = True
 
@@ -1092,7 +1092,7 @@ class LuUnpackBackward0(Node):
     """aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U) (derivatives/linalg_decompositions.yaml:36)"""
 
     __slots__ = ('_saved_LU_data_shape', )
-    record = Record(('LU_data',), {'_saved_LU_data_shape': Kept('LU_data', 'shape')}, (1, 2))
+    record = Record(('LU_data',), {'_saved_LU_data_shape': SavedSpec('LU_data', 'shape')}, (1, 2))
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -1105,7 +1105,7 @@ class LinalgLuSolveBackward0(Node):
     """aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor (derivatives/linalg_decompositions.yaml:39)"""
 
     __slots__ = ('_raw_saved_LU', '_raw_saved_pivots', '_raw_saved_result', '_saved_left', '_saved_adjoint', )
-    record = Record(('LU', 'B'), {'_raw_saved_LU': Kept('LU'), '_raw_saved_pivots': Kept('pivots'), '_raw_saved_result': Kept(0, '', ('LU',)), '_saved_left': Kept('left'), '_saved_adjoint': Kept('adjoint')})
+    record = Record(('LU', 'B'), {'_raw_saved_LU': SavedSpec('LU'), '_raw_saved_pivots': SavedSpec('pivots'), '_raw_saved_result': SavedSpec(0, '', ('LU',)), '_saved_left': SavedSpec('left'), '_saved_adjoint': SavedSpec('adjoint')})
     saved_names = ('LU', 'pivots', 'result', )
     saves = True
 
@@ -1168,7 +1168,7 @@ class LinalgLstsqBackward0(Node):
     """aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values) (derivatives/linalg_decompositions.yaml:49)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_b', '_raw_saved_solution', )
-    record = Record(('self', 'b'), {'_raw_saved_self': Kept('self'), '_raw_saved_b': Kept('b'), '_raw_saved_solution': Kept(0)}, (0, 1))
+    record = Record(('self', 'b'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_b': SavedSpec('b'), '_raw_saved_solution': SavedSpec(0)}, (0, 1))
     saved_names = ('self', 'b', 'solution', )
     saves = True
 
@@ -1193,7 +1193,7 @@ class LinalgPinvBackward0(Node):
     """aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor (derivatives/linalg_decompositions.yaml:52)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0), '_raw_saved_self': SavedSpec('self')})
     saved_names = ('result', 'self', )
     saves = True
 
@@ -1213,7 +1213,7 @@ class AddrBackward0(Node):
     """aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor (derivatives/linalg_products.yaml:1)"""
 
     __slots__ = ('_saved_beta', '_saved_alpha', '_raw_saved_vec2', '_raw_saved_vec1', )
-    record = Record(('self', 'vec1', 'vec2'), {'_saved_beta': Kept('beta'), '_saved_alpha': Kept('alpha'), '_raw_saved_vec2': Kept('vec2', '', ('vec1',)), '_raw_saved_vec1': Kept('vec1', '', ('vec2',))})
+    record = Record(('self', 'vec1', 'vec2'), {'_saved_beta': SavedSpec('beta'), '_saved_alpha': SavedSpec('alpha'), '_raw_saved_vec2': SavedSpec('vec2', '', ('vec1',)), '_raw_saved_vec1': SavedSpec('vec1', '', ('vec2',))})
     saved_names = ('vec2', 'vec1', )
     saves = True
 
@@ -1244,7 +1244,7 @@ class LinalgCrossBackward0(Node):
     """aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor (derivatives/linalg_products.yaml:5)"""
 
     __slots__ = ('_raw_saved_other', '_saved_dim', '_raw_saved_self', )
-    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('self',)), '_saved_dim': Kept('dim'), '_raw_saved_self': Kept('self', '', ('other',))})
+    record = Record(('self', 'other'), {'_raw_saved_other': SavedSpec('other', '', ('self',)), '_saved_dim': SavedSpec('dim'), '_raw_saved_self': SavedSpec('self', '', ('other',))})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -1272,7 +1272,7 @@ class TraceBackward0(Node):
     """aten::trace(Tensor self) -> Tensor (derivatives/linalg_products.yaml:8)"""
 
     __slots__ = ('_saved_self_shape', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1286,7 +1286,7 @@ class MmBackward0(Node):
     """aten::mm(Tensor self, Tensor mat2) -> Tensor (derivatives/matmul.yaml:1)"""
 
     __slots__ = ('_raw_saved_mat2', '_saved_self_shape', '_saved_self_stride', '_raw_saved_self', '_saved_mat2_shape', '_saved_mat2_stride', )
-    record = Record(('self', 'mat2'), {'_raw_saved_mat2': Kept('mat2', '', ('self',)), '_saved_self_shape': Kept('self', 'shape'), '_saved_self_stride': Kept('self', 'stride'), '_raw_saved_self': Kept('self', '', ('mat2',)), '_saved_mat2_shape': Kept('mat2', 'shape'), '_saved_mat2_stride': Kept('mat2', 'stride')})
+    record = Record(('self', 'mat2'), {'_raw_saved_mat2': SavedSpec('mat2', '', ('self',)), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_self_stride': SavedSpec('self', 'stride'), '_raw_saved_self': SavedSpec('self', '', ('mat2',)), '_saved_mat2_shape': SavedSpec('mat2', 'shape'), '_saved_mat2_stride': SavedSpec('mat2', 'stride')})
     saved_names = ('mat2', 'self', )
     saves = True
 
@@ -1316,7 +1316,7 @@ class BmmBackward0(Node):
     """aten::bmm(Tensor self, Tensor mat2) -> Tensor (derivatives/matmul.yaml:4)"""
 
     __slots__ = ('_raw_saved_mat2', '_raw_saved_self', )
-    record = Record(('self', 'mat2'), {'_raw_saved_mat2': Kept('mat2', '', ('self',)), '_raw_saved_self': Kept('self', '', ('mat2',))})
+    record = Record(('self', 'mat2'), {'_raw_saved_mat2': SavedSpec('mat2', '', ('self',)), '_raw_saved_self': SavedSpec('self', '', ('mat2',))})
     saved_names = ('mat2', 'self', )
     saves = True
 
@@ -1342,7 +1342,7 @@ class MvBackward0(Node):
     """aten::mv(Tensor self, Tensor vec) -> Tensor (derivatives/matmul.yaml:7)"""
 
     __slots__ = ('_raw_saved_vec', '_raw_saved_self', )
-    record = Record(('self', 'vec'), {'_raw_saved_vec': Kept('vec', '', ('self',)), '_raw_saved_self': Kept('self', '', ('vec',))})
+    record = Record(('self', 'vec'), {'_raw_saved_vec': SavedSpec('vec', '', ('self',)), '_raw_saved_self': SavedSpec('self', '', ('vec',))})
     saved_names = ('vec', 'self', )
     saves = True
 
@@ -1368,7 +1368,7 @@ class DotBackward0(Node):
     """aten::dot(Tensor self, Tensor tensor) -> Tensor (derivatives/matmul.yaml:10)"""
 
     __slots__ = ('_raw_saved_tensor', '_raw_saved_self', )
-    record = Record(('self', 'tensor'), {'_raw_saved_tensor': Kept('tensor', '', ('self',)), '_raw_saved_self': Kept('self', '', ('tensor',))})
+    record = Record(('self', 'tensor'), {'_raw_saved_tensor': SavedSpec('tensor', '', ('self',)), '_raw_saved_self': SavedSpec('self', '', ('tensor',))})
     saved_names = ('tensor', 'self', )
     saves = True
 
@@ -1394,7 +1394,7 @@ class AddmmBackward0(Node):
     """aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor (derivatives/matmul.yaml:13)"""
 
     __slots__ = ('_saved_beta', '_raw_saved_mat2', '_saved_mat1_shape', '_saved_mat1_stride', '_saved_alpha', '_raw_saved_mat1', '_saved_mat2_shape', '_saved_mat2_stride', )
-    record = Record(('self', 'mat1', 'mat2'), {'_saved_beta': Kept('beta'), '_raw_saved_mat2': Kept('mat2', '', ('mat1',)), '_saved_mat1_shape': Kept('mat1', 'shape'), '_saved_mat1_stride': Kept('mat1', 'stride'), '_saved_alpha': Kept('alpha'), '_raw_saved_mat1': Kept('mat1', '', ('mat2',)), '_saved_mat2_shape': Kept('mat2', 'shape'), '_saved_mat2_stride': Kept('mat2', 'stride')})
+    record = Record(('self', 'mat1', 'mat2'), {'_saved_beta': SavedSpec('beta'), '_raw_saved_mat2': SavedSpec('mat2', '', ('mat1',)), '_saved_mat1_shape': SavedSpec('mat1', 'shape'), '_saved_mat1_stride': SavedSpec('mat1', 'stride'), '_saved_alpha': SavedSpec('alpha'), '_raw_saved_mat1': SavedSpec('mat1', '', ('mat2',)), '_saved_mat2_shape': SavedSpec('mat2', 'shape'), '_saved_mat2_stride': SavedSpec('mat2', 'stride')})
     saved_names = ('mat2', 'mat1', )
     saves = True
 
@@ -1429,7 +1429,7 @@ class AddmvBackward0(Node):
     """aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor (derivatives/matmul.yaml:17)"""
 
     __slots__ = ('_saved_beta', '_saved_alpha', '_raw_saved_vec', '_raw_saved_mat', )
-    record = Record(('self', 'mat', 'vec'), {'_saved_beta': Kept('beta'), '_saved_alpha': Kept('alpha'), '_raw_saved_vec': Kept('vec', '', ('mat',)), '_raw_saved_mat': Kept('mat', '', ('vec',))})
+    record = Record(('self', 'mat', 'vec'), {'_saved_beta': SavedSpec('beta'), '_saved_alpha': SavedSpec('alpha'), '_raw_saved_vec': SavedSpec('vec', '', ('mat',)), '_raw_saved_mat': SavedSpec('mat', '', ('vec',))})
     saved_names = ('vec', 'mat', )
     saves = True
 
@@ -1460,7 +1460,7 @@ class AddbmmBackward0(Node):
     """aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor (derivatives/matmul.yaml:21)"""
 
     __slots__ = ('_saved_beta', '_raw_saved_batch2', '_saved_alpha', '_saved_batch1_shape', '_raw_saved_batch1', )
-    record = Record(('self', 'batch1', 'batch2'), {'_saved_beta': Kept('beta'), '_raw_saved_batch2': Kept('batch2', '', ('batch1',)), '_saved_alpha': Kept('alpha'), '_saved_batch1_shape': Kept('batch1', 'shape'), '_raw_saved_batch1': Kept('batch1', '', ('batch2',))})
+    record = Record(('self', 'batch1', 'batch2'), {'_saved_beta': SavedSpec('beta'), '_raw_saved_batch2': SavedSpec('batch2', '', ('batch1',)), '_saved_alpha': SavedSpec('alpha'), '_saved_batch1_shape': SavedSpec('batch1', 'shape'), '_raw_saved_batch1': SavedSpec('batch1', '', ('batch2',))})
     saved_names = ('batch2', 'batch1', )
     saves = True
 
@@ -1493,7 +1493,7 @@ class BaddbmmBackward0(Node):
     """aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor (derivatives/matmul.yaml:25)"""
 
     __slots__ = ('_saved_beta', '_raw_saved_batch2', '_saved_alpha', '_raw_saved_batch1', )
-    record = Record(('self', 'batch1', 'batch2'), {'_saved_beta': Kept('beta'), '_raw_saved_batch2': Kept('batch2', '', ('batch1',)), '_saved_alpha': Kept('alpha'), '_raw_saved_batch1': Kept('batch1', '', ('batch2',))})
+    record = Record(('self', 'batch1', 'batch2'), {'_saved_beta': SavedSpec('beta'), '_raw_saved_batch2': SavedSpec('batch2', '', ('batch1',)), '_saved_alpha': SavedSpec('alpha'), '_raw_saved_batch1': SavedSpec('batch1', '', ('batch2',))})
     saved_names = ('batch2', 'batch1', )
     saves = True
 
@@ -1524,7 +1524,7 @@ class ScatterReduceBackward0(Node):
     """aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor (derivatives/movement.yaml:1)"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_raw_saved_index', '_raw_saved_src', '_saved_reduce', '_saved_include_self', '_raw_saved_result', )
-    record = Record(('self', 'src'), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index'), '_raw_saved_src': Kept('src'), '_saved_reduce': Kept('reduce'), '_saved_include_self': Kept('include_self'), '_raw_saved_result': Kept(0)})
+    record = Record(('self', 'src'), {'_raw_saved_self': SavedSpec('self'), '_saved_dim': SavedSpec('dim'), '_raw_saved_index': SavedSpec('index'), '_raw_saved_src': SavedSpec('src'), '_saved_reduce': SavedSpec('reduce'), '_saved_include_self': SavedSpec('include_self'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('self', 'index', 'src', 'result', )
     saves = True
 
@@ -1553,7 +1553,7 @@ class IndexReduceBackward0(Node):
     """aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor (derivatives/movement.yaml:3)"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_raw_saved_index', '_raw_saved_source', '_saved_reduce', '_saved_include_self', '_raw_saved_result', )
-    record = Record(('self', 'source'), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index'), '_raw_saved_source': Kept('source'), '_saved_reduce': Kept('reduce'), '_saved_include_self': Kept('include_self'), '_raw_saved_result': Kept(0)})
+    record = Record(('self', 'source'), {'_raw_saved_self': SavedSpec('self'), '_saved_dim': SavedSpec('dim'), '_raw_saved_index': SavedSpec('index'), '_raw_saved_source': SavedSpec('source'), '_saved_reduce': SavedSpec('reduce'), '_saved_include_self': SavedSpec('include_self'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('self', 'index', 'source', 'result', )
     saves = True
 
@@ -1582,7 +1582,7 @@ class IndexCopyBackward0(Node):
     """aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor (derivatives/movement.yaml:5)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', '_saved_source_shape', )
-    record = Record(('self', 'source'), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index'), '_saved_source_shape': Kept('source', 'shape')})
+    record = Record(('self', 'source'), {'_saved_dim': SavedSpec('dim'), '_raw_saved_index': SavedSpec('index'), '_saved_source_shape': SavedSpec('source', 'shape')})
     saved_names = ('index', )
     saves = True
 
@@ -1611,7 +1611,7 @@ class IndexFillBackward0(Node):
     """aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor (derivatives/movement.yaml:8)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
-    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index')})
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim'), '_raw_saved_index': SavedSpec('index')})
     saved_names = ('index', )
     saves = True
 
@@ -1631,7 +1631,7 @@ class IndexFillBackward1(Node):
     """aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor (derivatives/movement.yaml:10)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
-    record = Record(('self', 'value'), {'_saved_dim': Kept('dim'), '_raw_saved_index': Kept('index')})
+    record = Record(('self', 'value'), {'_saved_dim': SavedSpec('dim'), '_raw_saved_index': SavedSpec('index')})
     saved_names = ('index', )
     saves = True
 
@@ -1659,7 +1659,7 @@ class MaskedScatterBackward0(Node):
     """aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor (derivatives/movement.yaml:13)"""
 
     __slots__ = ('_raw_saved_mask', '_saved_source_shape', )
-    record = Record(('self', 'source'), {'_raw_saved_mask': Kept('mask'), '_saved_source_shape': Kept('source', 'shape')})
+    record = Record(('self', 'source'), {'_raw_saved_mask': SavedSpec('mask'), '_saved_source_shape': SavedSpec('source', 'shape')})
     saved_names = ('mask', )
     saves = True
 
@@ -1686,7 +1686,7 @@ class MaskedScatterBackwardBackward0(Node):
     """aten::masked_scatter_backward(Tensor grad_output, Tensor mask, int[] sizes) -> Tensor (derivatives/movement.yaml:16)"""
 
     __slots__ = ('_raw_saved_mask', '_saved_grad_output_shape', '_raw_saved_grad_output', )
-    record = Record(('grad_output',), {'_raw_saved_mask': Kept('mask'), '_saved_grad_output_shape': Kept('grad_output', 'shape'), '_raw_saved_grad_output': Kept('grad_output')})
+    record = Record(('grad_output',), {'_raw_saved_mask': SavedSpec('mask'), '_saved_grad_output_shape': SavedSpec('grad_output', 'shape'), '_raw_saved_grad_output': SavedSpec('grad_output')})
     saved_names = ('mask', 'grad_output', )
     saves = True
 
@@ -1707,7 +1707,7 @@ class PutBackward0(Node):
     """aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor (derivatives/movement.yaml:18)"""
 
     __slots__ = ('_raw_saved_index', '_saved_accumulate', '_saved_source_shape', )
-    record = Record(('self', 'source'), {'_raw_saved_index': Kept('index'), '_saved_accumulate': Kept('accumulate'), '_saved_source_shape': Kept('source', 'shape')})
+    record = Record(('self', 'source'), {'_raw_saved_index': SavedSpec('index'), '_saved_accumulate': SavedSpec('accumulate'), '_saved_source_shape': SavedSpec('source', 'shape')})
     saved_names = ('index', )
     saves = True
 
@@ -1735,7 +1735,7 @@ class TakeBackward0(Node):
     """aten::take(Tensor self, Tensor index) -> Tensor (derivatives/movement.yaml:21)"""
 
     __slots__ = ('_saved_self_shape', '_raw_saved_index', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_raw_saved_index': Kept('index')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape'), '_raw_saved_index': SavedSpec('index')})
     saved_names = ('index', )
     saves = True
 
@@ -1755,7 +1755,7 @@ class SelectScatterBackward0(Node):
     """aten::select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor (derivatives/movement.yaml:23)"""
 
     __slots__ = ('_saved_dim', '_saved_index', '_saved_src_shape', )
-    record = Record(('self', 'src'), {'_saved_dim': Kept('dim'), '_saved_index': Kept('index'), '_saved_src_shape': Kept('src', 'shape')})
+    record = Record(('self', 'src'), {'_saved_dim': SavedSpec('dim'), '_saved_index': SavedSpec('index'), '_saved_src_shape': SavedSpec('src', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1779,7 +1779,7 @@ class SliceScatterBackward0(Node):
     """aten::slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor (derivatives/movement.yaml:26)"""
 
     __slots__ = ('_saved_dim', '_saved_start', '_saved_end', '_saved_step', '_saved_src_shape', )
-    record = Record(('self', 'src'), {'_saved_dim': Kept('dim'), '_saved_start': Kept('start'), '_saved_end': Kept('end'), '_saved_step': Kept('step'), '_saved_src_shape': Kept('src', 'shape')})
+    record = Record(('self', 'src'), {'_saved_dim': SavedSpec('dim'), '_saved_start': SavedSpec('start'), '_saved_end': SavedSpec('end'), '_saved_step': SavedSpec('step'), '_saved_src_shape': SavedSpec('src', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1807,7 +1807,7 @@ class DiagonalScatterBackward0(Node):
     """aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor (derivatives/movement.yaml:29)"""
 
     __slots__ = ('_saved_offset', '_saved_dim1', '_saved_dim2', '_saved_src_shape', )
-    record = Record(('self', 'src'), {'_saved_offset': Kept('offset'), '_saved_dim1': Kept('dim1'), '_saved_dim2': Kept('dim2'), '_saved_src_shape': Kept('src', 'shape')})
+    record = Record(('self', 'src'), {'_saved_offset': SavedSpec('offset'), '_saved_dim1': SavedSpec('dim1'), '_saved_dim2': SavedSpec('dim2'), '_saved_src_shape': SavedSpec('src', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1833,7 +1833,7 @@ class AsStridedScatterBackward0(Node):
     """aten::as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor (derivatives/movement.yaml:32)"""
 
     __slots__ = ('_saved_self_shape', '_saved_self_stride', '_saved_self_storage_offset', '_saved_src_shape', '_saved_size', '_saved_stride', '_saved_storage_offset', )
-    record = Record(('self', 'src'), {'_saved_self_shape': Kept('self', 'shape'), '_saved_self_stride': Kept('self', 'stride'), '_saved_self_storage_offset': Kept('self', 'storage_offset'), '_saved_src_shape': Kept('src', 'shape'), '_saved_size': Kept('size'), '_saved_stride': Kept('stride'), '_saved_storage_offset': Kept('storage_offset')})
+    record = Record(('self', 'src'), {'_saved_self_shape': SavedSpec('self', 'shape'), '_saved_self_stride': SavedSpec('self', 'stride'), '_saved_self_storage_offset': SavedSpec('self', 'storage_offset'), '_saved_src_shape': SavedSpec('src', 'shape'), '_saved_size': SavedSpec('size'), '_saved_stride': SavedSpec('stride'), '_saved_storage_offset': SavedSpec('storage_offset')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1857,7 +1857,7 @@ class NarrowCopyBackward0(Node):
     """aten::narrow_copy(Tensor self, int dim, int start, int length) -> Tensor (derivatives/movement.yaml:34)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_start', '_saved_length', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_saved_start': Kept('start'), '_saved_length': Kept('length')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape'), '_saved_dim': SavedSpec('dim'), '_saved_start': SavedSpec('start'), '_saved_length': SavedSpec('length')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1874,7 +1874,7 @@ class DiagEmbedBackward0(Node):
     """aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor (derivatives/movement.yaml:36)"""
 
     __slots__ = ('_saved_offset', '_saved_dim1', '_saved_dim2', )
-    record = Record(('self',), {'_saved_offset': Kept('offset'), '_saved_dim1': Kept('dim1'), '_saved_dim2': Kept('dim2')})
+    record = Record(('self',), {'_saved_offset': SavedSpec('offset'), '_saved_dim1': SavedSpec('dim1'), '_saved_dim2': SavedSpec('dim2')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1890,7 +1890,7 @@ class BlockDiagBackward0(Node):
     """aten::block_diag(Tensor[] tensors) -> Tensor (derivatives/movement.yaml:38)"""
 
     __slots__ = ('_saved_tensors_shape', )
-    record = Record(('tensors',), {'_saved_tensors_shape': Kept('tensors', 'shape')})
+    record = Record(('tensors',), {'_saved_tensors_shape': SavedSpec('tensors', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1904,7 +1904,7 @@ class Rot90Backward0(Node):
     """aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor (derivatives/movement.yaml:40)"""
 
     __slots__ = ('_saved_dims', '_saved_k', )
-    record = Record(('self',), {'_saved_dims': Kept('dims'), '_saved_k': Kept('k')})
+    record = Record(('self',), {'_saved_dims': SavedSpec('dims'), '_saved_k': SavedSpec('k')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -1919,7 +1919,7 @@ class UnsafeSplitBackward0(Node):
     """aten::unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[] (derivatives/movement.yaml:42)"""
 
     __slots__ = ('_saved_split_size', '_saved_dim', '_saved_self_shape', )
-    record = Record(('self',), {'_saved_split_size': Kept('split_size'), '_saved_dim': Kept('dim'), '_saved_self_shape': Kept('self', 'shape')})
+    record = Record(('self',), {'_saved_split_size': SavedSpec('split_size'), '_saved_dim': SavedSpec('dim'), '_saved_self_shape': SavedSpec('self', 'shape')})
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -1934,7 +1934,7 @@ class UnsafeSplitWithSizesBackward0(Node):
     """aten::unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[] (derivatives/movement.yaml:44)"""
 
     __slots__ = ('_saved_split_sizes', '_saved_dim', '_saved_self_shape', )
-    record = Record(('self',), {'_saved_split_sizes': Kept('split_sizes'), '_saved_dim': Kept('dim'), '_saved_self_shape': Kept('self', 'shape')})
+    record = Record(('self',), {'_saved_split_sizes': SavedSpec('split_sizes'), '_saved_dim': SavedSpec('dim'), '_saved_self_shape': SavedSpec('self', 'shape')})
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -1949,7 +1949,7 @@ class ReluBackward0(Node):
     """aten::relu(Tensor self) -> Tensor (derivatives/nn_activations.yaml:1)"""
 
     __slots__ = ('_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0)})
     saved_names = ('result', )
     saves = True
 
@@ -1968,7 +1968,7 @@ class GeluBackward0(Node):
     """aten::gelu(Tensor self, *, str approximate="none") -> Tensor (derivatives/nn_activations.yaml:3)"""
 
     __slots__ = ('_raw_saved_self', '_saved_approximate', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_approximate': Kept('approximate')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_approximate': SavedSpec('approximate')})
     saved_names = ('self', )
     saves = True
 
@@ -1988,7 +1988,7 @@ class SiluBackward0(Node):
     """aten::silu(Tensor self) -> Tensor (derivatives/nn_activations.yaml:5)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -2007,7 +2007,7 @@ class LeakyReluBackward0(Node):
     """aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor (derivatives/nn_activations.yaml:7)"""
 
     __slots__ = ('_raw_saved_self', '_saved_negative_slope', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_negative_slope': Kept('negative_slope')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_negative_slope': SavedSpec('negative_slope')})
     saved_names = ('self', )
     saves = True
 
@@ -2027,7 +2027,7 @@ class EluBackward0(Node):
     """aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor (derivatives/nn_activations.yaml:9)"""
 
     __slots__ = ('_saved_alpha', '_saved_scale', '_saved_input_scale', '_raw_saved_self', )
-    record = Record(('self',), {'_saved_alpha': Kept('alpha'), '_saved_scale': Kept('scale'), '_saved_input_scale': Kept('input_scale'), '_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_saved_alpha': SavedSpec('alpha'), '_saved_scale': SavedSpec('scale'), '_saved_input_scale': SavedSpec('input_scale'), '_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -2049,7 +2049,7 @@ class SoftplusBackward0(Node):
     """aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor (derivatives/nn_activations.yaml:11)"""
 
     __slots__ = ('_raw_saved_self', '_saved_beta', '_saved_threshold', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_beta': Kept('beta'), '_saved_threshold': Kept('threshold')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_beta': SavedSpec('beta'), '_saved_threshold': SavedSpec('threshold')})
     saved_names = ('self', )
     saves = True
 
@@ -2070,7 +2070,7 @@ class HardtanhBackward0(Node):
     """aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor (derivatives/nn_activations.yaml:13)"""
 
     __slots__ = ('_raw_saved_self', '_saved_min_val', '_saved_max_val', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_min_val': Kept('min_val'), '_saved_max_val': Kept('max_val')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_min_val': SavedSpec('min_val'), '_saved_max_val': SavedSpec('max_val')})
     saved_names = ('self', )
     saves = True
 
@@ -2091,7 +2091,7 @@ class LogSigmoidBackward0(Node):
     """aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer) (derivatives/nn_activations.yaml:15)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_buffer', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_buffer': Kept(1)}, (0,))
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_buffer': SavedSpec(1)}, (0,))
     saved_names = ('self', 'buffer', )
     saves = True
 
@@ -2111,7 +2111,7 @@ class HardsigmoidBackward0(Node):
     """aten::hardsigmoid(Tensor self) -> Tensor (derivatives/nn_activations.yaml:18)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -2130,7 +2130,7 @@ class HardswishBackward0(Node):
     """aten::hardswish(Tensor self) -> Tensor (derivatives/nn_activations.yaml:20)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -2149,7 +2149,7 @@ class MishBackward0(Node):
     """aten::mish(Tensor self) -> Tensor (derivatives/nn_activations.yaml:22)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -2168,7 +2168,7 @@ class GluBackward0(Node):
     """aten::glu(Tensor self, int dim=-1) -> Tensor (derivatives/nn_activations.yaml:24)"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_dim': SavedSpec('dim')})
     saved_names = ('self', )
     saves = True
 
@@ -2188,7 +2188,7 @@ class HardshrinkBackward0(Node):
     """aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor (derivatives/nn_activations.yaml:26)"""
 
     __slots__ = ('_raw_saved_self', '_saved_lambd', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_lambd': Kept('lambd')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_lambd': SavedSpec('lambd')})
     saved_names = ('self', )
     saves = True
 
@@ -2208,7 +2208,7 @@ class SoftshrinkBackward0(Node):
     """aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor (derivatives/nn_activations.yaml:28)"""
 
     __slots__ = ('_raw_saved_self', '_saved_lambd', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_lambd': Kept('lambd')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_lambd': SavedSpec('lambd')})
     saved_names = ('self', )
     saves = True
 
@@ -2228,7 +2228,7 @@ class ThresholdBackward0(Node):
     """aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor (derivatives/nn_activations.yaml:30)"""
 
     __slots__ = ('_raw_saved_self', '_saved_threshold', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_threshold': Kept('threshold')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_threshold': SavedSpec('threshold')})
     saved_names = ('self', )
     saves = True
 
@@ -2248,7 +2248,7 @@ class CeluBackward0(Node):
     """aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor (derivatives/nn_activations.yaml:32)"""
 
     __slots__ = ('_saved_alpha', '_raw_saved_self', )
-    record = Record(('self',), {'_saved_alpha': Kept('alpha'), '_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_saved_alpha': SavedSpec('alpha'), '_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -2268,7 +2268,7 @@ class SoftmaxBackward0(Node):
     """aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor (derivatives/nn_activations.yaml:34)"""
 
     __slots__ = ('_raw_saved_result', '_saved_dim', '_saved_self_dtype', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_self_dtype': Kept('self', 'dtype')})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0), '_saved_dim': SavedSpec('dim'), '_saved_self_dtype': SavedSpec('self', 'dtype')})
     saved_names = ('result', )
     saves = True
 
@@ -2289,7 +2289,7 @@ class LogSoftmaxBackward0(Node):
     """aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor (derivatives/nn_activations.yaml:36)"""
 
     __slots__ = ('_raw_saved_result', '_saved_dim', '_saved_self_dtype', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_self_dtype': Kept('self', 'dtype')})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0), '_saved_dim': SavedSpec('dim'), '_saved_self_dtype': SavedSpec('self', 'dtype')})
     saved_names = ('result', )
     saves = True
 
@@ -2310,7 +2310,7 @@ class RreluWithNoiseBackward0(Node):
     """aten::rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor (derivatives/nn_activations.yaml:38)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_noise', '_saved_lower', '_saved_upper', '_saved_training', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_noise': Kept('noise'), '_saved_lower': Kept('lower'), '_saved_upper': Kept('upper'), '_saved_training': Kept('training')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_noise': SavedSpec('noise'), '_saved_lower': SavedSpec('lower'), '_saved_upper': SavedSpec('upper'), '_saved_training': SavedSpec('training')})
     saved_names = ('self', 'noise', )
     saves = True
 
@@ -2333,7 +2333,7 @@ class RreluWithNoiseBackward1(Node):
     """aten::rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!) (derivatives/nn_activations.yaml:40)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_noise', '_saved_lower', '_saved_upper', '_saved_training', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_noise': Kept('noise'), '_saved_lower': Kept('lower'), '_saved_upper': Kept('upper'), '_saved_training': Kept('training')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_noise': SavedSpec('noise'), '_saved_lower': SavedSpec('lower'), '_saved_upper': SavedSpec('upper'), '_saved_training': SavedSpec('training')})
     saved_names = ('self', 'noise', )
     saves = True
 
@@ -2356,7 +2356,7 @@ class RreluWithNoiseBackwardBackward0(Node):
     """aten::rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, bool self_is_result) -> Tensor (derivatives/nn_activations.yaml:42)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_noise', '_saved_lower', '_saved_upper', '_saved_training', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',)), '_raw_saved_noise': Kept('noise', '', ('grad_output',)), '_saved_lower': Kept('lower'), '_saved_upper': Kept('upper'), '_saved_training': Kept('training')})
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': SavedSpec('self', '', ('grad_output',)), '_raw_saved_noise': SavedSpec('noise', '', ('grad_output',)), '_saved_lower': SavedSpec('lower'), '_saved_upper': SavedSpec('upper'), '_saved_training': SavedSpec('training')})
     saved_names = ('self', 'noise', )
     saves = True
 
@@ -2385,7 +2385,7 @@ class ThresholdBackwardBackward0(Node):
     """aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor (derivatives/nn_activations.yaml:45)"""
 
     __slots__ = ('_raw_saved_self', '_saved_threshold', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',)), '_saved_threshold': Kept('threshold')})
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': SavedSpec('self', '', ('grad_output',)), '_saved_threshold': SavedSpec('threshold')})
     saved_names = ('self', )
     saves = True
 
@@ -2411,7 +2411,7 @@ class HardtanhBackwardBackward0(Node):
     """aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor (derivatives/nn_activations.yaml:48)"""
 
     __slots__ = ('_raw_saved_self', '_saved_min_val', '_saved_max_val', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',)), '_saved_min_val': Kept('min_val'), '_saved_max_val': Kept('max_val')})
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': SavedSpec('self', '', ('grad_output',)), '_saved_min_val': SavedSpec('min_val'), '_saved_max_val': SavedSpec('max_val')})
     saved_names = ('self', )
     saves = True
 
@@ -2438,7 +2438,7 @@ class LeakyReluBackwardBackward0(Node):
     """aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor (derivatives/nn_activations.yaml:51)"""
 
     __slots__ = ('_raw_saved_self', '_saved_negative_slope', '_saved_self_is_result', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',)), '_saved_negative_slope': Kept('negative_slope'), '_saved_self_is_result': Kept('self_is_result')})
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': SavedSpec('self', '', ('grad_output',)), '_saved_negative_slope': SavedSpec('negative_slope'), '_saved_self_is_result': SavedSpec('self_is_result')})
     saved_names = ('self', )
     saves = True
 
@@ -2465,7 +2465,7 @@ class EluBackwardBackward0(Node):
     """aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor (derivatives/nn_activations.yaml:54)"""
 
     __slots__ = ('_saved_alpha', '_saved_scale', '_saved_input_scale', '_saved_is_result', '_raw_saved_self_or_result', '_raw_saved_grad_output', )
-    record = Record(('grad_output', 'self_or_result'), {'_saved_alpha': Kept('alpha'), '_saved_scale': Kept('scale'), '_saved_input_scale': Kept('input_scale'), '_saved_is_result': Kept('is_result'), '_raw_saved_self_or_result': Kept('self_or_result'), '_raw_saved_grad_output': Kept('grad_output', '', ('self_or_result',))})
+    record = Record(('grad_output', 'self_or_result'), {'_saved_alpha': SavedSpec('alpha'), '_saved_scale': SavedSpec('scale'), '_saved_input_scale': SavedSpec('input_scale'), '_saved_is_result': SavedSpec('is_result'), '_raw_saved_self_or_result': SavedSpec('self_or_result'), '_raw_saved_grad_output': SavedSpec('grad_output', '', ('self_or_result',))})
     saved_names = ('self_or_result', 'grad_output', )
     saves = True
 
@@ -2500,7 +2500,7 @@ class GeluBackwardBackward0(Node):
     """aten::gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor (derivatives/nn_activations.yaml:57)"""
 
     __slots__ = ('_raw_saved_self', '_saved_approximate', '_raw_saved_grad_output', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_saved_approximate': Kept('approximate'), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': SavedSpec('self'), '_saved_approximate': SavedSpec('approximate'), '_raw_saved_grad_output': SavedSpec('grad_output', '', ('self',))})
     saved_names = ('self', 'grad_output', )
     saves = True
 
@@ -2529,7 +2529,7 @@ class SiluBackwardBackward0(Node):
     """aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor (derivatives/nn_activations.yaml:60)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_grad_output', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_grad_output': SavedSpec('grad_output', '', ('self',))})
     saved_names = ('self', 'grad_output', )
     saves = True
 
@@ -2556,7 +2556,7 @@ class SoftplusBackwardBackward0(Node):
     """aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor (derivatives/nn_activations.yaml:63)"""
 
     __slots__ = ('_raw_saved_self', '_saved_beta', '_saved_threshold', '_raw_saved_grad_output', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_saved_beta': Kept('beta'), '_saved_threshold': Kept('threshold'), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': SavedSpec('self'), '_saved_beta': SavedSpec('beta'), '_saved_threshold': SavedSpec('threshold'), '_raw_saved_grad_output': SavedSpec('grad_output', '', ('self',))})
     saved_names = ('self', 'grad_output', )
     saves = True
 
@@ -2587,7 +2587,7 @@ class LogSigmoidBackwardBackward0(Node):
     """aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor (derivatives/nn_activations.yaml:66)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_buffer', '_raw_saved_grad_output', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_raw_saved_buffer': Kept('buffer', '', ('grad_output',)), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_buffer': SavedSpec('buffer', '', ('grad_output',)), '_raw_saved_grad_output': SavedSpec('grad_output', '', ('self',))})
     saved_names = ('self', 'buffer', 'grad_output', )
     saves = True
 
@@ -2615,7 +2615,7 @@ class HardsigmoidBackwardBackward0(Node):
     """aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor (derivatives/nn_activations.yaml:69)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',))})
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': SavedSpec('self', '', ('grad_output',))})
     saved_names = ('self', )
     saves = True
 
@@ -2640,7 +2640,7 @@ class HardswishBackwardBackward0(Node):
     """aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor (derivatives/nn_activations.yaml:72)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_grad_output', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_grad_output': SavedSpec('grad_output', '', ('self',))})
     saved_names = ('self', 'grad_output', )
     saves = True
 
@@ -2684,7 +2684,7 @@ class HardshrinkBackwardBackward0(Node):
     """aten::hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor (derivatives/nn_activations.yaml:77)"""
 
     __slots__ = ('_raw_saved_self', '_saved_lambd', )
-    record = Record(('grad_out', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_out',)), '_saved_lambd': Kept('lambd')})
+    record = Record(('grad_out', 'self'), {'_raw_saved_self': SavedSpec('self', '', ('grad_out',)), '_saved_lambd': SavedSpec('lambd')})
     saved_names = ('self', )
     saves = True
 
@@ -2710,7 +2710,7 @@ class SoftshrinkBackwardBackward0(Node):
     """aten::softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor (derivatives/nn_activations.yaml:80)"""
 
     __slots__ = ('_raw_saved_self', '_saved_lambd', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self', '', ('grad_output',)), '_saved_lambd': Kept('lambd')})
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': SavedSpec('self', '', ('grad_output',)), '_saved_lambd': SavedSpec('lambd')})
     saved_names = ('self', )
     saves = True
 
@@ -2736,7 +2736,7 @@ class GluBackwardBackward0(Node):
     """aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor (derivatives/nn_activations.yaml:83)"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_raw_saved_grad_output', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_raw_saved_grad_output': Kept('grad_output', '', ('self',))})
+    record = Record(('grad_output', 'self'), {'_raw_saved_self': SavedSpec('self'), '_saved_dim': SavedSpec('dim'), '_raw_saved_grad_output': SavedSpec('grad_output', '', ('self',))})
     saved_names = ('self', 'grad_output', )
     saves = True
 
@@ -2782,7 +2782,7 @@ class SigmoidBackwardBackward0(Node):
     """aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor (derivatives/nn_activations.yaml:88)"""
 
     __slots__ = ('_raw_saved_output', '_raw_saved_grad_output', )
-    record = Record(('grad_output', 'output'), {'_raw_saved_output': Kept('output'), '_raw_saved_grad_output': Kept('grad_output', '', ('output',))})
+    record = Record(('grad_output', 'output'), {'_raw_saved_output': SavedSpec('output'), '_raw_saved_grad_output': SavedSpec('grad_output', '', ('output',))})
     saved_names = ('output', 'grad_output', )
     saves = True
 
@@ -2809,7 +2809,7 @@ class TanhBackwardBackward0(Node):
     """aten::tanh_backward(Tensor grad_output, Tensor output) -> Tensor (derivatives/nn_activations.yaml:91)"""
 
     __slots__ = ('_raw_saved_output', '_raw_saved_grad_output', )
-    record = Record(('grad_output', 'output'), {'_raw_saved_output': Kept('output'), '_raw_saved_grad_output': Kept('grad_output', '', ('output',))})
+    record = Record(('grad_output', 'output'), {'_raw_saved_output': SavedSpec('output'), '_raw_saved_grad_output': SavedSpec('grad_output', '', ('output',))})
     saved_names = ('output', 'grad_output', )
     saves = True
 
@@ -2836,7 +2836,7 @@ class SoftmaxBackwardDataBackward0(Node):
     """aten::_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor (derivatives/nn_activations.yaml:94)"""
 
     __slots__ = ('_raw_saved_output', '_saved_dim', '_saved_input_dtype', '_raw_saved_grad_output', )
-    record = Record(('grad_output', 'output'), {'_raw_saved_output': Kept('output'), '_saved_dim': Kept('dim'), '_saved_input_dtype': Kept('input_dtype'), '_raw_saved_grad_output': Kept('grad_output', '', ('output',))})
+    record = Record(('grad_output', 'output'), {'_raw_saved_output': SavedSpec('output'), '_saved_dim': SavedSpec('dim'), '_saved_input_dtype': SavedSpec('input_dtype'), '_raw_saved_grad_output': SavedSpec('grad_output', '', ('output',))})
     saved_names = ('output', 'grad_output', )
     saves = True
 
@@ -2866,7 +2866,7 @@ class LogSoftmaxBackwardDataBackward0(Node):
     """aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor (derivatives/nn_activations.yaml:97)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_output', '_raw_saved_grad_output', )
-    record = Record(('grad_output', 'output'), {'_saved_dim': Kept('dim'), '_raw_saved_output': Kept('output'), '_raw_saved_grad_output': Kept('grad_output', '', ('output',))})
+    record = Record(('grad_output', 'output'), {'_saved_dim': SavedSpec('dim'), '_raw_saved_output': SavedSpec('output'), '_raw_saved_grad_output': SavedSpec('grad_output', '', ('output',))})
     saved_names = ('output', 'grad_output', )
     saves = True
 
@@ -2895,7 +2895,7 @@ class ConvolutionBackward0(Node):
     """aten::convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor (derivatives/nn_convolution.yaml:1)"""
 
     __slots__ = ('_saved_bias_shape', '_saved_stride', '_saved_padding', '_saved_dilation', '_saved_transposed', '_saved_output_padding', '_saved_groups', '_raw_saved_input', '_raw_saved_weight', )
-    record = Record(('input', 'weight', 'bias'), {'_saved_bias_shape': Kept('bias', 'shape'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_dilation': Kept('dilation'), '_saved_transposed': Kept('transposed'), '_saved_output_padding': Kept('output_padding'), '_saved_groups': Kept('groups'), '_raw_saved_input': Kept('input'), '_raw_saved_weight': Kept('weight')})
+    record = Record(('input', 'weight', 'bias'), {'_saved_bias_shape': SavedSpec('bias', 'shape'), '_saved_stride': SavedSpec('stride'), '_saved_padding': SavedSpec('padding'), '_saved_dilation': SavedSpec('dilation'), '_saved_transposed': SavedSpec('transposed'), '_saved_output_padding': SavedSpec('output_padding'), '_saved_groups': SavedSpec('groups'), '_raw_saved_input': SavedSpec('input'), '_raw_saved_weight': SavedSpec('weight')})
     saved_names = ('input', 'weight', )
     saves = True
 
@@ -2927,7 +2927,7 @@ class ConvolutionBackwardBackward0(Node):
     """aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor) (derivatives/nn_convolution.yaml:3)"""
 
     __slots__ = ('_saved_stride', '_saved_padding', '_saved_dilation', '_saved_transposed', '_saved_output_padding', '_saved_groups', '_raw_saved_grad_output', '_raw_saved_input', '_raw_saved_weight', )
-    record = Record(('grad_output', 'input', 'weight'), {'_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_dilation': Kept('dilation'), '_saved_transposed': Kept('transposed'), '_saved_output_padding': Kept('output_padding'), '_saved_groups': Kept('groups'), '_raw_saved_grad_output': Kept('grad_output'), '_raw_saved_input': Kept('input'), '_raw_saved_weight': Kept('weight')})
+    record = Record(('grad_output', 'input', 'weight'), {'_saved_stride': SavedSpec('stride'), '_saved_padding': SavedSpec('padding'), '_saved_dilation': SavedSpec('dilation'), '_saved_transposed': SavedSpec('transposed'), '_saved_output_padding': SavedSpec('output_padding'), '_saved_groups': SavedSpec('groups'), '_raw_saved_grad_output': SavedSpec('grad_output'), '_raw_saved_input': SavedSpec('input'), '_raw_saved_weight': SavedSpec('weight')})
     saved_names = ('grad_output', 'input', 'weight', )
     saves = True
 
@@ -2958,7 +2958,7 @@ class ConvTbcBackward0(Node):
     """aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor (derivatives/nn_convolution.yaml:5)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_weight', '_raw_saved_bias', '_saved_pad', )
-    record = Record(('self', 'weight', 'bias'), {'_raw_saved_self': Kept('self'), '_raw_saved_weight': Kept('weight'), '_raw_saved_bias': Kept('bias'), '_saved_pad': Kept('pad')})
+    record = Record(('self', 'weight', 'bias'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_weight': SavedSpec('weight'), '_raw_saved_bias': SavedSpec('bias'), '_saved_pad': SavedSpec('pad')})
     saved_names = ('self', 'weight', 'bias', )
     saves = True
 
@@ -2984,7 +2984,7 @@ class EmbeddingBagBackward0(Node):
     """aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor) (derivatives/nn_embedding.yaml:1)"""
 
     __slots__ = ('_raw_saved_indices', '_raw_saved_offsets', '_raw_saved_result1', '_raw_saved_result2', '_raw_saved_result3', '_saved_scale_grad_by_freq', '_saved_mode', '_saved_sparse', '_raw_saved_per_sample_weights', '_saved_padding_idx', '_saved_weight_shape', '_raw_saved_weight', )
-    record = Record(('weight', 'per_sample_weights'), {'_raw_saved_indices': Kept('indices'), '_raw_saved_offsets': Kept('offsets'), '_raw_saved_result1': Kept(1), '_raw_saved_result2': Kept(2, '', ('weight',)), '_raw_saved_result3': Kept(3, '', ('weight',)), '_saved_scale_grad_by_freq': Kept('scale_grad_by_freq'), '_saved_mode': Kept('mode'), '_saved_sparse': Kept('sparse'), '_raw_saved_per_sample_weights': Kept('per_sample_weights', '', ('weight',)), '_saved_padding_idx': Kept('padding_idx'), '_saved_weight_shape': Kept('weight', 'shape'), '_raw_saved_weight': Kept('weight', '', ('per_sample_weights',))}, (0,))
+    record = Record(('weight', 'per_sample_weights'), {'_raw_saved_indices': SavedSpec('indices'), '_raw_saved_offsets': SavedSpec('offsets'), '_raw_saved_result1': SavedSpec(1), '_raw_saved_result2': SavedSpec(2, '', ('weight',)), '_raw_saved_result3': SavedSpec(3, '', ('weight',)), '_saved_scale_grad_by_freq': SavedSpec('scale_grad_by_freq'), '_saved_mode': SavedSpec('mode'), '_saved_sparse': SavedSpec('sparse'), '_raw_saved_per_sample_weights': SavedSpec('per_sample_weights', '', ('weight',)), '_saved_padding_idx': SavedSpec('padding_idx'), '_saved_weight_shape': SavedSpec('weight', 'shape'), '_raw_saved_weight': SavedSpec('weight', '', ('per_sample_weights',))}, (0,))
     saved_names = ('indices', 'offsets', 'result1', 'result2', 'result3', 'per_sample_weights', 'weight', )
     saves = True
 
@@ -3101,7 +3101,7 @@ class NllLossBackward0(Node):
     """aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight) (derivatives/nn_losses.yaml:1)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_saved_ignore_index', '_raw_saved_total_weight', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_raw_saved_weight': Kept('weight'), '_saved_reduction': Kept('reduction'), '_saved_ignore_index': Kept('ignore_index'), '_raw_saved_total_weight': Kept(1)}, (0,))
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_target': SavedSpec('target'), '_raw_saved_weight': SavedSpec('weight'), '_saved_reduction': SavedSpec('reduction'), '_saved_ignore_index': SavedSpec('ignore_index'), '_raw_saved_total_weight': SavedSpec(1)}, (0,))
     saved_names = ('self', 'target', 'weight', 'total_weight', )
     saves = True
 
@@ -3125,7 +3125,7 @@ class NllLoss2DBackward0(Node):
     """aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight) (derivatives/nn_losses.yaml:4)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_saved_ignore_index', '_raw_saved_total_weight', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_raw_saved_weight': Kept('weight'), '_saved_reduction': Kept('reduction'), '_saved_ignore_index': Kept('ignore_index'), '_raw_saved_total_weight': Kept(1)}, (0,))
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_target': SavedSpec('target'), '_raw_saved_weight': SavedSpec('weight'), '_saved_reduction': SavedSpec('reduction'), '_saved_ignore_index': SavedSpec('ignore_index'), '_raw_saved_total_weight': SavedSpec(1)}, (0,))
     saved_names = ('self', 'target', 'weight', 'total_weight', )
     saves = True
 
@@ -3149,7 +3149,7 @@ class MseLossBackward0(Node):
     """aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor (derivatives/nn_losses.yaml:7)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', )
-    record = Record(('self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction')})
+    record = Record(('self', 'target'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_target': SavedSpec('target'), '_saved_reduction': SavedSpec('reduction')})
     saved_names = ('self', 'target', )
     saves = True
 
@@ -3179,7 +3179,7 @@ class SmoothL1LossBackward0(Node):
     """aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor (derivatives/nn_losses.yaml:10)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_saved_beta', )
-    record = Record(('self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction'), '_saved_beta': Kept('beta')})
+    record = Record(('self', 'target'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_target': SavedSpec('target'), '_saved_reduction': SavedSpec('reduction'), '_saved_beta': SavedSpec('beta')})
     saved_names = ('self', 'target', )
     saves = True
 
@@ -3211,7 +3211,7 @@ class HuberLossBackward0(Node):
     """aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor (derivatives/nn_losses.yaml:13)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_saved_delta', )
-    record = Record(('self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction'), '_saved_delta': Kept('delta')})
+    record = Record(('self', 'target'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_target': SavedSpec('target'), '_saved_reduction': SavedSpec('reduction'), '_saved_delta': SavedSpec('delta')})
     saved_names = ('self', 'target', )
     saves = True
 
@@ -3243,7 +3243,7 @@ class BinaryCrossEntropyBackward0(Node):
     """aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor (derivatives/nn_losses.yaml:16)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_saved_reduction', )
-    record = Record(('self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_raw_saved_weight': Kept('weight'), '_saved_reduction': Kept('reduction')})
+    record = Record(('self', 'target'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_target': SavedSpec('target'), '_raw_saved_weight': SavedSpec('weight'), '_saved_reduction': SavedSpec('reduction')})
     saved_names = ('self', 'target', 'weight', )
     saves = True
 
@@ -3275,7 +3275,7 @@ class BinaryCrossEntropyWithLogitsBackward0(Node):
     """aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor (derivatives/nn_losses.yaml:19)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_raw_saved_pos_weight', '_saved_reduction', )
-    record = Record(('self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_raw_saved_weight': Kept('weight'), '_raw_saved_pos_weight': Kept('pos_weight'), '_saved_reduction': Kept('reduction')})
+    record = Record(('self', 'target'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_target': SavedSpec('target'), '_raw_saved_weight': SavedSpec('weight'), '_raw_saved_pos_weight': SavedSpec('pos_weight'), '_saved_reduction': SavedSpec('reduction')})
     saved_names = ('self', 'target', 'weight', 'pos_weight', )
     saves = True
 
@@ -3309,7 +3309,7 @@ class NllLossBackwardBackward0(Node):
     """aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor (derivatives/nn_losses.yaml:22)"""
 
     __slots__ = ('_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_saved_ignore_index', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_target': Kept('target', '', ('grad_output',)), '_raw_saved_weight': Kept('weight', '', ('grad_output',)), '_saved_reduction': Kept('reduction'), '_saved_ignore_index': Kept('ignore_index')})
+    record = Record(('grad_output', 'self'), {'_raw_saved_target': SavedSpec('target', '', ('grad_output',)), '_raw_saved_weight': SavedSpec('weight', '', ('grad_output',)), '_saved_reduction': SavedSpec('reduction'), '_saved_ignore_index': SavedSpec('ignore_index')})
     saved_names = ('target', 'weight', )
     saves = True
 
@@ -3337,7 +3337,7 @@ class NllLoss2DBackwardBackward0(Node):
     """aten::nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor (derivatives/nn_losses.yaml:25)"""
 
     __slots__ = ('_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_saved_ignore_index', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_target': Kept('target', '', ('grad_output',)), '_raw_saved_weight': Kept('weight', '', ('grad_output',)), '_saved_reduction': Kept('reduction'), '_saved_ignore_index': Kept('ignore_index')})
+    record = Record(('grad_output', 'self'), {'_raw_saved_target': SavedSpec('target', '', ('grad_output',)), '_raw_saved_weight': SavedSpec('weight', '', ('grad_output',)), '_saved_reduction': SavedSpec('reduction'), '_saved_ignore_index': SavedSpec('ignore_index')})
     saved_names = ('target', 'weight', )
     saves = True
 
@@ -3365,7 +3365,7 @@ class MseLossBackwardBackward0(Node):
     """aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor (derivatives/nn_losses.yaml:28)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_raw_saved_grad_output', )
-    record = Record(('grad_output', 'self', 'target'), {'_raw_saved_self': Kept('self', '', ('grad_output', 'self')), '_raw_saved_target': Kept('target', '', ('grad_output', 'target')), '_saved_reduction': Kept('reduction'), '_raw_saved_grad_output': Kept('grad_output', '', ('self', 'target'))})
+    record = Record(('grad_output', 'self', 'target'), {'_raw_saved_self': SavedSpec('self', '', ('grad_output', 'self')), '_raw_saved_target': SavedSpec('target', '', ('grad_output', 'target')), '_saved_reduction': SavedSpec('reduction'), '_raw_saved_grad_output': SavedSpec('grad_output', '', ('self', 'target'))})
     saved_names = ('self', 'target', 'grad_output', )
     saves = True
 
@@ -3400,7 +3400,7 @@ class SmoothL1LossBackwardBackward0(Node):
     """aten::smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor (derivatives/nn_losses.yaml:32)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_saved_beta', '_raw_saved_grad_output', )
-    record = Record(('grad_output', 'self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction'), '_saved_beta': Kept('beta'), '_raw_saved_grad_output': Kept('grad_output', '', ('self', 'target'))})
+    record = Record(('grad_output', 'self', 'target'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_target': SavedSpec('target'), '_saved_reduction': SavedSpec('reduction'), '_saved_beta': SavedSpec('beta'), '_raw_saved_grad_output': SavedSpec('grad_output', '', ('self', 'target'))})
     saved_names = ('self', 'target', 'grad_output', )
     saves = True
 
@@ -3440,7 +3440,7 @@ class HuberLossBackwardBackward0(Node):
     """aten::huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor (derivatives/nn_losses.yaml:36)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_saved_delta', '_raw_saved_grad_output', )
-    record = Record(('grad_output', 'self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction'), '_saved_delta': Kept('delta'), '_raw_saved_grad_output': Kept('grad_output', '', ('self', 'target'))})
+    record = Record(('grad_output', 'self', 'target'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_target': SavedSpec('target'), '_saved_reduction': SavedSpec('reduction'), '_saved_delta': SavedSpec('delta'), '_raw_saved_grad_output': SavedSpec('grad_output', '', ('self', 'target'))})
     saved_names = ('self', 'target', 'grad_output', )
     saves = True
 
@@ -3480,7 +3480,7 @@ class BinaryCrossEntropyBackwardBackward0(Node):
     """aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor (derivatives/nn_losses.yaml:40)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_raw_saved_grad_output', )
-    record = Record(('grad_output', 'self', 'target'), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_raw_saved_weight': Kept('weight'), '_saved_reduction': Kept('reduction'), '_raw_saved_grad_output': Kept('grad_output', '', ('self', 'target'))})
+    record = Record(('grad_output', 'self', 'target'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_target': SavedSpec('target'), '_raw_saved_weight': SavedSpec('weight'), '_saved_reduction': SavedSpec('reduction'), '_raw_saved_grad_output': SavedSpec('grad_output', '', ('self', 'target'))})
     saved_names = ('self', 'target', 'weight', 'grad_output', )
     saves = True
 
@@ -3520,7 +3520,7 @@ class SoftMarginLossBackward0(Node):
     """aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor (derivatives/nn_losses.yaml:44)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_target': SavedSpec('target'), '_saved_reduction': SavedSpec('reduction')})
     saved_names = ('self', 'target', )
     saves = True
 
@@ -3541,7 +3541,7 @@ class SoftMarginLossBackwardBackward0(Node):
     """aten::soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor (derivatives/nn_losses.yaml:46)"""
 
     __slots__ = ('_raw_saved_grad_output', '_raw_saved_self', '_raw_saved_target', '_saved_reduction', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_grad_output': Kept('grad_output'), '_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction')})
+    record = Record(('grad_output', 'self'), {'_raw_saved_grad_output': SavedSpec('grad_output'), '_raw_saved_self': SavedSpec('self'), '_raw_saved_target': SavedSpec('target'), '_saved_reduction': SavedSpec('reduction')})
     saved_names = ('grad_output', 'self', 'target', )
     saves = True
 
@@ -3573,7 +3573,7 @@ class MultiMarginLossBackward0(Node):
     """aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor (derivatives/nn_losses.yaml:49)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_p', '_saved_margin', '_raw_saved_weight', '_saved_reduction', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_p': Kept('p'), '_saved_margin': Kept('margin'), '_raw_saved_weight': Kept('weight'), '_saved_reduction': Kept('reduction')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_target': SavedSpec('target'), '_saved_p': SavedSpec('p'), '_saved_margin': SavedSpec('margin'), '_raw_saved_weight': SavedSpec('weight'), '_saved_reduction': SavedSpec('reduction')})
     saved_names = ('self', 'target', 'weight', )
     saves = True
 
@@ -3616,7 +3616,7 @@ class MultilabelMarginLossBackward0(Node):
     """aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target) (derivatives/nn_losses.yaml:54)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_raw_saved_is_target', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_target': Kept('target'), '_saved_reduction': Kept('reduction'), '_raw_saved_is_target': Kept(1)}, (0,))
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_target': SavedSpec('target'), '_saved_reduction': SavedSpec('reduction'), '_raw_saved_is_target': SavedSpec(1)}, (0,))
     saved_names = ('self', 'target', 'is_target', )
     saves = True
 
@@ -3657,7 +3657,7 @@ class CtcLossBackward0(Node):
     """aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor) (derivatives/nn_losses.yaml:60)"""
 
     __slots__ = ('_raw_saved_log_probs', '_raw_saved_targets', '_saved_input_lengths', '_saved_target_lengths', '_raw_saved_result0', '_raw_saved_result1', '_saved_blank', '_saved_zero_infinity', )
-    record = Record(('log_probs',), {'_raw_saved_log_probs': Kept('log_probs'), '_raw_saved_targets': Kept('targets'), '_saved_input_lengths': Kept('input_lengths'), '_saved_target_lengths': Kept('target_lengths'), '_raw_saved_result0': Kept(0), '_raw_saved_result1': Kept(1), '_saved_blank': Kept('blank'), '_saved_zero_infinity': Kept('zero_infinity')}, (0,))
+    record = Record(('log_probs',), {'_raw_saved_log_probs': SavedSpec('log_probs'), '_raw_saved_targets': SavedSpec('targets'), '_saved_input_lengths': SavedSpec('input_lengths'), '_saved_target_lengths': SavedSpec('target_lengths'), '_raw_saved_result0': SavedSpec(0), '_raw_saved_result1': SavedSpec(1), '_saved_blank': SavedSpec('blank'), '_saved_zero_infinity': SavedSpec('zero_infinity')}, (0,))
     saved_names = ('log_probs', 'targets', 'result0', 'result1', )
     saves = True
 
@@ -3683,7 +3683,7 @@ class CtcLossBackward1(Node):
     """aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor) (derivatives/nn_losses.yaml:63)"""
 
     __slots__ = ('_raw_saved_log_probs', '_raw_saved_targets', '_raw_saved_input_lengths', '_raw_saved_target_lengths', '_raw_saved_result0', '_raw_saved_result1', '_saved_blank', '_saved_zero_infinity', )
-    record = Record(('log_probs',), {'_raw_saved_log_probs': Kept('log_probs'), '_raw_saved_targets': Kept('targets'), '_raw_saved_input_lengths': Kept('input_lengths'), '_raw_saved_target_lengths': Kept('target_lengths'), '_raw_saved_result0': Kept(0), '_raw_saved_result1': Kept(1), '_saved_blank': Kept('blank'), '_saved_zero_infinity': Kept('zero_infinity')}, (0,))
+    record = Record(('log_probs',), {'_raw_saved_log_probs': SavedSpec('log_probs'), '_raw_saved_targets': SavedSpec('targets'), '_raw_saved_input_lengths': SavedSpec('input_lengths'), '_raw_saved_target_lengths': SavedSpec('target_lengths'), '_raw_saved_result0': SavedSpec(0), '_raw_saved_result1': SavedSpec(1), '_saved_blank': SavedSpec('blank'), '_saved_zero_infinity': SavedSpec('zero_infinity')}, (0,))
     saved_names = ('log_probs', 'targets', 'input_lengths', 'target_lengths', 'result0', 'result1', )
     saves = True
 
@@ -3743,7 +3743,7 @@ class NativeLayerNormBackward0(Node):
     """aten::native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor) (derivatives/nn_normalization.yaml:1)"""
 
     __slots__ = ('_raw_saved_input', '_saved_normalized_shape', '_raw_saved_result1', '_raw_saved_result2', '_raw_saved_weight', '_raw_saved_bias', )
-    record = Record(('input', 'weight', 'bias'), {'_raw_saved_input': Kept('input'), '_saved_normalized_shape': Kept('normalized_shape'), '_raw_saved_result1': Kept(1), '_raw_saved_result2': Kept(2), '_raw_saved_weight': Kept('weight'), '_raw_saved_bias': Kept('bias')}, (0,))
+    record = Record(('input', 'weight', 'bias'), {'_raw_saved_input': SavedSpec('input'), '_saved_normalized_shape': SavedSpec('normalized_shape'), '_raw_saved_result1': SavedSpec(1), '_raw_saved_result2': SavedSpec(2), '_raw_saved_weight': SavedSpec('weight'), '_raw_saved_bias': SavedSpec('bias')}, (0,))
     saved_names = ('input', 'result1', 'result2', 'weight', 'bias', )
     saves = True
 
@@ -3772,7 +3772,7 @@ class NativeGroupNormBackward0(Node):
     """aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor) (derivatives/nn_normalization.yaml:4)"""
 
     __slots__ = ('_raw_saved_input', '_raw_saved_result1', '_raw_saved_result2', '_raw_saved_weight', '_saved_N', '_saved_C', '_saved_HxW', '_saved_group', )
-    record = Record(('input', 'weight', 'bias'), {'_raw_saved_input': Kept('input'), '_raw_saved_result1': Kept(1), '_raw_saved_result2': Kept(2), '_raw_saved_weight': Kept('weight'), '_saved_N': Kept('N'), '_saved_C': Kept('C'), '_saved_HxW': Kept('HxW'), '_saved_group': Kept('group')})
+    record = Record(('input', 'weight', 'bias'), {'_raw_saved_input': SavedSpec('input'), '_raw_saved_result1': SavedSpec(1), '_raw_saved_result2': SavedSpec(2), '_raw_saved_weight': SavedSpec('weight'), '_saved_N': SavedSpec('N'), '_saved_C': SavedSpec('C'), '_saved_HxW': SavedSpec('HxW'), '_saved_group': SavedSpec('group')})
     saved_names = ('input', 'result1', 'result2', 'weight', )
     saves = True
 
@@ -3802,7 +3802,7 @@ class NativeBatchNormBackward0(Node):
     """aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor) (derivatives/nn_normalization.yaml:6)"""
 
     __slots__ = ('_raw_saved_input', '_raw_saved_weight', '_raw_saved_running_mean', '_raw_saved_running_var', '_raw_saved_result1', '_raw_saved_result2', '_saved_training', '_saved_eps', )
-    record = Record(('input', 'weight', 'bias'), {'_raw_saved_input': Kept('input'), '_raw_saved_weight': Kept('weight'), '_raw_saved_running_mean': Kept('running_mean'), '_raw_saved_running_var': Kept('running_var'), '_raw_saved_result1': Kept(1), '_raw_saved_result2': Kept(2), '_saved_training': Kept('training'), '_saved_eps': Kept('eps')}, (0,))
+    record = Record(('input', 'weight', 'bias'), {'_raw_saved_input': SavedSpec('input'), '_raw_saved_weight': SavedSpec('weight'), '_raw_saved_running_mean': SavedSpec('running_mean'), '_raw_saved_running_var': SavedSpec('running_var'), '_raw_saved_result1': SavedSpec(1), '_raw_saved_result2': SavedSpec(2), '_saved_training': SavedSpec('training'), '_saved_eps': SavedSpec('eps')}, (0,))
     saved_names = ('input', 'weight', 'running_mean', 'running_var', 'result1', 'result2', )
     saves = True
 
@@ -3833,7 +3833,7 @@ class NativeLayerNormBackwardBackward0(Node):
     """aten::native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor) (derivatives/nn_normalization.yaml:9)"""
 
     __slots__ = ('_raw_saved_grad_out', '_raw_saved_input', '_saved_normalized_shape', '_raw_saved_mean', '_raw_saved_rstd', '_raw_saved_weight', )
-    record = Record(('grad_out', 'input', 'weight', 'bias'), {'_raw_saved_grad_out': Kept('grad_out', '', ('grad_out', 'input', 'weight')), '_raw_saved_input': Kept('input', '', ('grad_out', 'input', 'weight')), '_saved_normalized_shape': Kept('normalized_shape'), '_raw_saved_mean': Kept('mean', '', ('grad_out', 'input', 'weight')), '_raw_saved_rstd': Kept('rstd', '', ('grad_out', 'input', 'weight')), '_raw_saved_weight': Kept('weight', '', ('grad_out', 'input', 'weight'))})
+    record = Record(('grad_out', 'input', 'weight', 'bias'), {'_raw_saved_grad_out': SavedSpec('grad_out', '', ('grad_out', 'input', 'weight')), '_raw_saved_input': SavedSpec('input', '', ('grad_out', 'input', 'weight')), '_saved_normalized_shape': SavedSpec('normalized_shape'), '_raw_saved_mean': SavedSpec('mean', '', ('grad_out', 'input', 'weight')), '_raw_saved_rstd': SavedSpec('rstd', '', ('grad_out', 'input', 'weight')), '_raw_saved_weight': SavedSpec('weight', '', ('grad_out', 'input', 'weight'))})
     saved_names = ('grad_out', 'input', 'mean', 'rstd', 'weight', )
     saves = True
 
@@ -3863,7 +3863,7 @@ class NativeGroupNormBackwardBackward0(Node):
     """aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor) (derivatives/nn_normalization.yaml:12)"""
 
     __slots__ = ('_raw_saved_grad_out', '_raw_saved_input', '_raw_saved_mean', '_raw_saved_rstd', '_raw_saved_weight', '_saved_N', '_saved_C', '_saved_HxW', '_saved_group', )
-    record = Record(('grad_out', 'input', 'weight'), {'_raw_saved_grad_out': Kept('grad_out'), '_raw_saved_input': Kept('input'), '_raw_saved_mean': Kept('mean'), '_raw_saved_rstd': Kept('rstd'), '_raw_saved_weight': Kept('weight'), '_saved_N': Kept('N'), '_saved_C': Kept('C'), '_saved_HxW': Kept('HxW'), '_saved_group': Kept('group')})
+    record = Record(('grad_out', 'input', 'weight'), {'_raw_saved_grad_out': SavedSpec('grad_out'), '_raw_saved_input': SavedSpec('input'), '_raw_saved_mean': SavedSpec('mean'), '_raw_saved_rstd': SavedSpec('rstd'), '_raw_saved_weight': SavedSpec('weight'), '_saved_N': SavedSpec('N'), '_saved_C': SavedSpec('C'), '_saved_HxW': SavedSpec('HxW'), '_saved_group': SavedSpec('group')})
     saved_names = ('grad_out', 'input', 'mean', 'rstd', 'weight', )
     saves = True
 
@@ -3894,7 +3894,7 @@ class NativeBatchNormBackwardBackward0(Node):
     """aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor) (derivatives/nn_normalization.yaml:14)"""
 
     __slots__ = ('_raw_saved_grad_out', '_raw_saved_input', '_raw_saved_weight', '_raw_saved_running_mean', '_raw_saved_running_var', '_raw_saved_save_mean', '_raw_saved_save_invstd', '_saved_train', '_saved_eps', )
-    record = Record(('grad_out', 'input', 'weight'), {'_raw_saved_grad_out': Kept('grad_out'), '_raw_saved_input': Kept('input'), '_raw_saved_weight': Kept('weight'), '_raw_saved_running_mean': Kept('running_mean'), '_raw_saved_running_var': Kept('running_var'), '_raw_saved_save_mean': Kept('save_mean'), '_raw_saved_save_invstd': Kept('save_invstd'), '_saved_train': Kept('train'), '_saved_eps': Kept('eps')})
+    record = Record(('grad_out', 'input', 'weight'), {'_raw_saved_grad_out': SavedSpec('grad_out'), '_raw_saved_input': SavedSpec('input'), '_raw_saved_weight': SavedSpec('weight'), '_raw_saved_running_mean': SavedSpec('running_mean'), '_raw_saved_running_var': SavedSpec('running_var'), '_raw_saved_save_mean': SavedSpec('save_mean'), '_raw_saved_save_invstd': SavedSpec('save_invstd'), '_saved_train': SavedSpec('train'), '_saved_eps': SavedSpec('eps')})
     saved_names = ('grad_out', 'input', 'weight', 'running_mean', 'running_var', 'save_mean', 'save_invstd', )
     saves = True
 
@@ -3925,7 +3925,7 @@ class NativeDropoutBackward0(Node):
     """aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor) (derivatives/nn_normalization.yaml:16)"""
 
     __slots__ = ('_raw_saved_result1', '_saved_p', '_saved_train', )
-    record = Record(('input',), {'_raw_saved_result1': Kept(1), '_saved_p': Kept('p'), '_saved_train': Kept('train')}, (0,))
+    record = Record(('input',), {'_raw_saved_result1': SavedSpec(1), '_saved_p': SavedSpec('p'), '_saved_train': SavedSpec('train')}, (0,))
     saved_names = ('result1', )
     saves = True
 
@@ -3946,7 +3946,7 @@ class NativeDropoutBackwardBackward0(Node):
     """aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor (derivatives/nn_normalization.yaml:19)"""
 
     __slots__ = ('_raw_saved_mask', '_saved_scale', )
-    record = Record(('grad_output', 'mask'), {'_raw_saved_mask': Kept('mask', '', ('grad_output',)), '_saved_scale': Kept('scale')})
+    record = Record(('grad_output', 'mask'), {'_raw_saved_mask': SavedSpec('mask', '', ('grad_output',)), '_saved_scale': SavedSpec('scale')})
     saved_names = ('mask', )
     saves = True
 
@@ -3972,7 +3972,7 @@ class EmbeddingBackward0(Node):
     """aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor (derivatives/nn_normalization.yaml:22)"""
 
     __slots__ = ('_raw_saved_indices', '_saved_padding_idx', '_saved_scale_grad_by_freq', '_saved_sparse', '_saved_weight_shape', )
-    record = Record(('weight',), {'_raw_saved_indices': Kept('indices'), '_saved_padding_idx': Kept('padding_idx'), '_saved_scale_grad_by_freq': Kept('scale_grad_by_freq'), '_saved_sparse': Kept('sparse'), '_saved_weight_shape': Kept('weight', 'shape')})
+    record = Record(('weight',), {'_raw_saved_indices': SavedSpec('indices'), '_saved_padding_idx': SavedSpec('padding_idx'), '_saved_scale_grad_by_freq': SavedSpec('scale_grad_by_freq'), '_saved_sparse': SavedSpec('sparse'), '_saved_weight_shape': SavedSpec('weight', 'shape')})
     saved_names = ('indices', )
     saves = True
 
@@ -3995,7 +3995,7 @@ class EmbeddingDenseBackwardBackward0(Node):
     """aten::embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor (derivatives/nn_normalization.yaml:24)"""
 
     __slots__ = ('_raw_saved_indices', '_saved_num_weights', '_saved_padding_idx', '_saved_scale_grad_by_freq', )
-    record = Record(('grad_output',), {'_raw_saved_indices': Kept('indices'), '_saved_num_weights': Kept('num_weights'), '_saved_padding_idx': Kept('padding_idx'), '_saved_scale_grad_by_freq': Kept('scale_grad_by_freq')})
+    record = Record(('grad_output',), {'_raw_saved_indices': SavedSpec('indices'), '_saved_num_weights': SavedSpec('num_weights'), '_saved_padding_idx': SavedSpec('padding_idx'), '_saved_scale_grad_by_freq': SavedSpec('scale_grad_by_freq')})
     saved_names = ('indices', )
     saves = True
 
@@ -4030,7 +4030,7 @@ class MaxPool2DWithIndicesBackward0(Node):
     """aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor) (derivatives/nn_pooling.yaml:1)"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_dilation', '_saved_ceil_mode', '_raw_saved_result1', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_dilation': Kept('dilation'), '_saved_ceil_mode': Kept('ceil_mode'), '_raw_saved_result1': Kept(1)}, (0,))
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_kernel_size': SavedSpec('kernel_size'), '_saved_stride': SavedSpec('stride'), '_saved_padding': SavedSpec('padding'), '_saved_dilation': SavedSpec('dilation'), '_saved_ceil_mode': SavedSpec('ceil_mode'), '_raw_saved_result1': SavedSpec(1)}, (0,))
     saved_names = ('self', 'result1', )
     saves = True
 
@@ -4055,7 +4055,7 @@ class MaxPool2DWithIndicesBackwardBackward0(Node):
     """aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor (derivatives/nn_pooling.yaml:4)"""
 
     __slots__ = ('_raw_saved_indices', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',))})
+    record = Record(('grad_output', 'self'), {'_raw_saved_indices': SavedSpec('indices', '', ('grad_output',))})
     saved_names = ('indices', )
     saves = True
 
@@ -4080,7 +4080,7 @@ class AvgPool2DBackward0(Node):
     """aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor (derivatives/nn_pooling.yaml:7)"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_ceil_mode', '_saved_count_include_pad', '_saved_divisor_override', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_ceil_mode': Kept('ceil_mode'), '_saved_count_include_pad': Kept('count_include_pad'), '_saved_divisor_override': Kept('divisor_override')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_kernel_size': SavedSpec('kernel_size'), '_saved_stride': SavedSpec('stride'), '_saved_padding': SavedSpec('padding'), '_saved_ceil_mode': SavedSpec('ceil_mode'), '_saved_count_include_pad': SavedSpec('count_include_pad'), '_saved_divisor_override': SavedSpec('divisor_override')})
     saved_names = ('self', )
     saves = True
 
@@ -4105,7 +4105,7 @@ class AvgPool2DBackwardBackward0(Node):
     """aten::avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor (derivatives/nn_pooling.yaml:9)"""
 
     __slots__ = ('_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_ceil_mode', '_saved_count_include_pad', '_saved_divisor_override', )
-    record = Record(('grad_output', 'self'), {'_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_ceil_mode': Kept('ceil_mode'), '_saved_count_include_pad': Kept('count_include_pad'), '_saved_divisor_override': Kept('divisor_override')})
+    record = Record(('grad_output', 'self'), {'_saved_kernel_size': SavedSpec('kernel_size'), '_saved_stride': SavedSpec('stride'), '_saved_padding': SavedSpec('padding'), '_saved_ceil_mode': SavedSpec('ceil_mode'), '_saved_count_include_pad': SavedSpec('count_include_pad'), '_saved_divisor_override': SavedSpec('divisor_override')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4130,7 +4130,7 @@ class AdaptiveAvgPool2DBackward0(Node):
     """aten::_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor (derivatives/nn_pooling.yaml:12)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -4149,7 +4149,7 @@ class AdaptiveAvgPool2DBackwardBackward0(Node):
     """aten::_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor (derivatives/nn_pooling.yaml:14)"""
 
     __slots__ = ('_saved_grad_output_shape', )
-    record = Record(('grad_output', 'self'), {'_saved_grad_output_shape': Kept('grad_output', 'shape')})
+    record = Record(('grad_output', 'self'), {'_saved_grad_output_shape': SavedSpec('grad_output', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4169,7 +4169,7 @@ class MaxPool3DWithIndicesBackward0(Node):
     """aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor) (derivatives/nn_pooling.yaml:17)"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_dilation', '_saved_ceil_mode', '_raw_saved_result1', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_dilation': Kept('dilation'), '_saved_ceil_mode': Kept('ceil_mode'), '_raw_saved_result1': Kept(1)}, (0,))
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_kernel_size': SavedSpec('kernel_size'), '_saved_stride': SavedSpec('stride'), '_saved_padding': SavedSpec('padding'), '_saved_dilation': SavedSpec('dilation'), '_saved_ceil_mode': SavedSpec('ceil_mode'), '_raw_saved_result1': SavedSpec(1)}, (0,))
     saved_names = ('self', 'result1', )
     saves = True
 
@@ -4194,7 +4194,7 @@ class MaxPool3DWithIndicesBackwardBackward0(Node):
     """aten::max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor (derivatives/nn_pooling.yaml:20)"""
 
     __slots__ = ('_raw_saved_indices', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',))})
+    record = Record(('grad_output', 'self'), {'_raw_saved_indices': SavedSpec('indices', '', ('grad_output',))})
     saved_names = ('indices', )
     saves = True
 
@@ -4219,7 +4219,7 @@ class AvgPool3DBackward0(Node):
     """aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor (derivatives/nn_pooling.yaml:23)"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_ceil_mode', '_saved_count_include_pad', '_saved_divisor_override', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_ceil_mode': Kept('ceil_mode'), '_saved_count_include_pad': Kept('count_include_pad'), '_saved_divisor_override': Kept('divisor_override')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_kernel_size': SavedSpec('kernel_size'), '_saved_stride': SavedSpec('stride'), '_saved_padding': SavedSpec('padding'), '_saved_ceil_mode': SavedSpec('ceil_mode'), '_saved_count_include_pad': SavedSpec('count_include_pad'), '_saved_divisor_override': SavedSpec('divisor_override')})
     saved_names = ('self', )
     saves = True
 
@@ -4244,7 +4244,7 @@ class AvgPool3DBackwardBackward0(Node):
     """aten::avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor (derivatives/nn_pooling.yaml:25)"""
 
     __slots__ = ('_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_ceil_mode', '_saved_count_include_pad', '_saved_divisor_override', )
-    record = Record(('grad_output', 'self'), {'_saved_kernel_size': Kept('kernel_size'), '_saved_stride': Kept('stride'), '_saved_padding': Kept('padding'), '_saved_ceil_mode': Kept('ceil_mode'), '_saved_count_include_pad': Kept('count_include_pad'), '_saved_divisor_override': Kept('divisor_override')})
+    record = Record(('grad_output', 'self'), {'_saved_kernel_size': SavedSpec('kernel_size'), '_saved_stride': SavedSpec('stride'), '_saved_padding': SavedSpec('padding'), '_saved_ceil_mode': SavedSpec('ceil_mode'), '_saved_count_include_pad': SavedSpec('count_include_pad'), '_saved_divisor_override': SavedSpec('divisor_override')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4269,7 +4269,7 @@ class AdaptiveAvgPool3DBackward0(Node):
     """aten::_adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor (derivatives/nn_pooling.yaml:28)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -4288,7 +4288,7 @@ class AdaptiveAvgPool3DBackwardBackward0(Node):
     """aten::_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor (derivatives/nn_pooling.yaml:30)"""
 
     __slots__ = ('_saved_grad_output_shape', )
-    record = Record(('grad_output', 'self'), {'_saved_grad_output_shape': Kept('grad_output', 'shape')})
+    record = Record(('grad_output', 'self'), {'_saved_grad_output_shape': SavedSpec('grad_output', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4308,7 +4308,7 @@ class FractionalMaxPool2DBackward0(Node):
     """aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor) (derivatives/nn_pooling.yaml:33)"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_output_size', '_raw_saved_result1', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_output_size': Kept('output_size'), '_raw_saved_result1': Kept(1)}, (0,))
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_kernel_size': SavedSpec('kernel_size'), '_saved_output_size': SavedSpec('output_size'), '_raw_saved_result1': SavedSpec(1)}, (0,))
     saved_names = ('self', 'result1', )
     saves = True
 
@@ -4330,7 +4330,7 @@ class FractionalMaxPool2DBackwardBackward0(Node):
     """aten::fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] output_size, Tensor indices) -> Tensor (derivatives/nn_pooling.yaml:36)"""
 
     __slots__ = ('_raw_saved_indices', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',))})
+    record = Record(('grad_output', 'self'), {'_raw_saved_indices': SavedSpec('indices', '', ('grad_output',))})
     saved_names = ('indices', )
     saves = True
 
@@ -4355,7 +4355,7 @@ class FractionalMaxPool3DBackward0(Node):
     """aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor) (derivatives/nn_pooling.yaml:39)"""
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_output_size', '_raw_saved_result1', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_kernel_size': Kept('kernel_size'), '_saved_output_size': Kept('output_size'), '_raw_saved_result1': Kept(1)}, (0,))
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_kernel_size': SavedSpec('kernel_size'), '_saved_output_size': SavedSpec('output_size'), '_raw_saved_result1': SavedSpec(1)}, (0,))
     saved_names = ('self', 'result1', )
     saves = True
 
@@ -4377,7 +4377,7 @@ class FractionalMaxPool3DBackwardBackward0(Node):
     """aten::fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] output_size, Tensor indices) -> Tensor (derivatives/nn_pooling.yaml:42)"""
 
     __slots__ = ('_raw_saved_indices', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',))})
+    record = Record(('grad_output', 'self'), {'_raw_saved_indices': SavedSpec('indices', '', ('grad_output',))})
     saved_names = ('indices', )
     saves = True
 
@@ -4402,7 +4402,7 @@ class MaxUnpool2DBackward0(Node):
     """aten::max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor (derivatives/nn_pooling.yaml:45)"""
 
     __slots__ = ('_raw_saved_indices', )
-    record = Record(('self',), {'_raw_saved_indices': Kept('indices')})
+    record = Record(('self',), {'_raw_saved_indices': SavedSpec('indices')})
     saved_names = ('indices', )
     saves = True
 
@@ -4421,7 +4421,7 @@ class MaxUnpool3DBackward0(Node):
     """aten::max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding) -> Tensor (derivatives/nn_pooling.yaml:47)"""
 
     __slots__ = ('_raw_saved_indices', )
-    record = Record(('self',), {'_raw_saved_indices': Kept('indices')})
+    record = Record(('self',), {'_raw_saved_indices': SavedSpec('indices')})
     saved_names = ('indices', )
     saves = True
 
@@ -4440,7 +4440,7 @@ class AdaptiveMaxPool2DBackward0(Node):
     """aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor) (derivatives/nn_pooling.yaml:49)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result1', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result1': Kept(1)}, (0,))
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result1': SavedSpec(1)}, (0,))
     saved_names = ('self', 'result1', )
     saves = True
 
@@ -4460,7 +4460,7 @@ class AdaptiveMaxPool3DBackward0(Node):
     """aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor) (derivatives/nn_pooling.yaml:52)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result1', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result1': Kept(1)}, (0,))
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result1': SavedSpec(1)}, (0,))
     saved_names = ('self', 'result1', )
     saves = True
 
@@ -4480,7 +4480,7 @@ class ConstantPadNdBackward0(Node):
     """aten::constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor (derivatives/nn_pooling.yaml:55)"""
 
     __slots__ = ('_saved_pad', )
-    record = Record(('self',), {'_saved_pad': Kept('pad')})
+    record = Record(('self',), {'_saved_pad': SavedSpec('pad')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4494,7 +4494,7 @@ class UpsampleNearest2DBackward0(Node):
     """aten::upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:57)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('self',), {'_saved_output_size': SavedSpec('output_size'), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4511,7 +4511,7 @@ class UpsampleNearest2DBackwardBackward0(Node):
     """aten::upsample_nearest2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:59)"""
 
     __slots__ = ('_saved_output_size', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('grad_output',), {'_saved_output_size': SavedSpec('output_size'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4527,7 +4527,7 @@ class UpsampleBilinear2DBackward0(Node):
     """aten::upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:61)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('self',), {'_saved_output_size': SavedSpec('output_size'), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_align_corners': SavedSpec('align_corners'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4545,7 +4545,7 @@ class UpsampleBilinear2DBackwardBackward0(Node):
     """aten::upsample_bilinear2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:63)"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('grad_output',), {'_saved_output_size': SavedSpec('output_size'), '_saved_align_corners': SavedSpec('align_corners'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4562,7 +4562,7 @@ class UpsampleNearest1DBackward0(Node):
     """aten::upsample_nearest1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor (derivatives/nn_pooling.yaml:65)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales', )
-    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales': Kept('scales')})
+    record = Record(('self',), {'_saved_output_size': SavedSpec('output_size'), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_scales': SavedSpec('scales')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4578,7 +4578,7 @@ class UpsampleNearest1DBackwardBackward0(Node):
     """aten::upsample_nearest1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor (derivatives/nn_pooling.yaml:67)"""
 
     __slots__ = ('_saved_output_size', '_saved_scales', )
-    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales': Kept('scales')})
+    record = Record(('grad_output',), {'_saved_output_size': SavedSpec('output_size'), '_saved_scales': SavedSpec('scales')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4593,7 +4593,7 @@ class UpsampleNearest3DBackward0(Node):
     """aten::upsample_nearest3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:69)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('self',), {'_saved_output_size': SavedSpec('output_size'), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_scales_d': SavedSpec('scales_d'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4611,7 +4611,7 @@ class UpsampleNearest3DBackwardBackward0(Node):
     """aten::upsample_nearest3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:71)"""
 
     __slots__ = ('_saved_output_size', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('grad_output',), {'_saved_output_size': SavedSpec('output_size'), '_saved_scales_d': SavedSpec('scales_d'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4628,7 +4628,7 @@ class UpsampleNearestExact1DBackward0(Node):
     """aten::_upsample_nearest_exact1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor (derivatives/nn_pooling.yaml:73)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales', )
-    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales': Kept('scales')})
+    record = Record(('self',), {'_saved_output_size': SavedSpec('output_size'), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_scales': SavedSpec('scales')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4644,7 +4644,7 @@ class UpsampleNearestExact1DBackwardBackward0(Node):
     """aten::_upsample_nearest_exact1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor (derivatives/nn_pooling.yaml:75)"""
 
     __slots__ = ('_saved_output_size', '_saved_scales', )
-    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales': Kept('scales')})
+    record = Record(('grad_output',), {'_saved_output_size': SavedSpec('output_size'), '_saved_scales': SavedSpec('scales')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4659,7 +4659,7 @@ class UpsampleNearestExact2DBackward0(Node):
     """aten::_upsample_nearest_exact2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:77)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('self',), {'_saved_output_size': SavedSpec('output_size'), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4676,7 +4676,7 @@ class UpsampleNearestExact2DBackwardBackward0(Node):
     """aten::_upsample_nearest_exact2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:79)"""
 
     __slots__ = ('_saved_output_size', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('grad_output',), {'_saved_output_size': SavedSpec('output_size'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4692,7 +4692,7 @@ class UpsampleNearestExact3DBackward0(Node):
     """aten::_upsample_nearest_exact3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:81)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('self',), {'_saved_output_size': SavedSpec('output_size'), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_scales_d': SavedSpec('scales_d'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4710,7 +4710,7 @@ class UpsampleNearestExact3DBackwardBackward0(Node):
     """aten::_upsample_nearest_exact3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:83)"""
 
     __slots__ = ('_saved_output_size', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('grad_output',), {'_saved_output_size': SavedSpec('output_size'), '_saved_scales_d': SavedSpec('scales_d'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4727,7 +4727,7 @@ class UpsampleLinear1DBackward0(Node):
     """aten::upsample_linear1d(Tensor self, int[1] output_size, bool align_corners, float? scales=None) -> Tensor (derivatives/nn_pooling.yaml:85)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales', )
-    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales': Kept('scales')})
+    record = Record(('self',), {'_saved_output_size': SavedSpec('output_size'), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_align_corners': SavedSpec('align_corners'), '_saved_scales': SavedSpec('scales')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4744,7 +4744,7 @@ class UpsampleLinear1DBackwardBackward0(Node):
     """aten::upsample_linear1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, bool align_corners, float? scales=None) -> Tensor (derivatives/nn_pooling.yaml:87)"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales', )
-    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales': Kept('scales')})
+    record = Record(('grad_output',), {'_saved_output_size': SavedSpec('output_size'), '_saved_align_corners': SavedSpec('align_corners'), '_saved_scales': SavedSpec('scales')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4760,7 +4760,7 @@ class UpsampleTrilinear3DBackward0(Node):
     """aten::upsample_trilinear3d(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:89)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('self',), {'_saved_output_size': SavedSpec('output_size'), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_align_corners': SavedSpec('align_corners'), '_saved_scales_d': SavedSpec('scales_d'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4779,7 +4779,7 @@ class UpsampleTrilinear3DBackwardBackward0(Node):
     """aten::upsample_trilinear3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:91)"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_d': Kept('scales_d'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('grad_output',), {'_saved_output_size': SavedSpec('output_size'), '_saved_align_corners': SavedSpec('align_corners'), '_saved_scales_d': SavedSpec('scales_d'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4797,7 +4797,7 @@ class UpsampleBicubic2DBackward0(Node):
     """aten::upsample_bicubic2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:93)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('self',), {'_saved_output_size': SavedSpec('output_size'), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_align_corners': SavedSpec('align_corners'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4815,7 +4815,7 @@ class UpsampleBicubic2DBackwardBackward0(Node):
     """aten::upsample_bicubic2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:95)"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('grad_output',), {'_saved_output_size': SavedSpec('output_size'), '_saved_align_corners': SavedSpec('align_corners'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4832,7 +4832,7 @@ class UpsampleBilinear2DAaBackward0(Node):
     """aten::_upsample_bilinear2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:97)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('self',), {'_saved_output_size': SavedSpec('output_size'), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_align_corners': SavedSpec('align_corners'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4850,7 +4850,7 @@ class UpsampleBilinear2DAaBackwardBackward0(Node):
     """aten::_upsample_bilinear2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:99)"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('grad_output',), {'_saved_output_size': SavedSpec('output_size'), '_saved_align_corners': SavedSpec('align_corners'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4867,7 +4867,7 @@ class UpsampleBicubic2DAaBackward0(Node):
     """aten::_upsample_bicubic2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:101)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('self',), {'_saved_output_size': SavedSpec('output_size'), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_align_corners': SavedSpec('align_corners'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4885,7 +4885,7 @@ class UpsampleBicubic2DAaBackwardBackward0(Node):
     """aten::_upsample_bicubic2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:103)"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('grad_output',), {'_saved_output_size': SavedSpec('output_size'), '_saved_align_corners': SavedSpec('align_corners'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4902,7 +4902,7 @@ class UpsampleLanczos2DAaBackward0(Node):
     """aten::_upsample_lanczos2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:105)"""
 
     __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('self',), {'_saved_output_size': Kept('output_size'), '_saved_self_shape': Kept('self', 'shape'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('self',), {'_saved_output_size': SavedSpec('output_size'), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_align_corners': SavedSpec('align_corners'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4920,7 +4920,7 @@ class UpsampleLanczos2DAaBackwardBackward0(Node):
     """aten::_upsample_lanczos2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor (derivatives/nn_pooling.yaml:107)"""
 
     __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
-    record = Record(('grad_output',), {'_saved_output_size': Kept('output_size'), '_saved_align_corners': Kept('align_corners'), '_saved_scales_h': Kept('scales_h'), '_saved_scales_w': Kept('scales_w')})
+    record = Record(('grad_output',), {'_saved_output_size': SavedSpec('output_size'), '_saved_align_corners': SavedSpec('align_corners'), '_saved_scales_h': SavedSpec('scales_h'), '_saved_scales_w': SavedSpec('scales_w')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4937,7 +4937,7 @@ class Im2ColBackward0(Node):
     """aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor (derivatives/nn_pooling.yaml:109)"""
 
     __slots__ = ('_saved_kernel_size', '_saved_dilation', '_saved_padding', '_saved_stride', '_saved_self_shape', )
-    record = Record(('self',), {'_saved_kernel_size': Kept('kernel_size'), '_saved_dilation': Kept('dilation'), '_saved_padding': Kept('padding'), '_saved_stride': Kept('stride'), '_saved_self_shape': Kept('self', 'shape')})
+    record = Record(('self',), {'_saved_kernel_size': SavedSpec('kernel_size'), '_saved_dilation': SavedSpec('dilation'), '_saved_padding': SavedSpec('padding'), '_saved_stride': SavedSpec('stride'), '_saved_self_shape': SavedSpec('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4955,7 +4955,7 @@ class Col2ImBackward0(Node):
     """aten::col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor (derivatives/nn_pooling.yaml:111)"""
 
     __slots__ = ('_saved_kernel_size', '_saved_dilation', '_saved_padding', '_saved_stride', )
-    record = Record(('self',), {'_saved_kernel_size': Kept('kernel_size'), '_saved_dilation': Kept('dilation'), '_saved_padding': Kept('padding'), '_saved_stride': Kept('stride')})
+    record = Record(('self',), {'_saved_kernel_size': SavedSpec('kernel_size'), '_saved_dilation': SavedSpec('dilation'), '_saved_padding': SavedSpec('padding'), '_saved_stride': SavedSpec('stride')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -4972,7 +4972,7 @@ class AdaptiveMaxPool2DBackwardBackward0(Node):
     """aten::adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor (derivatives/nn_pooling.yaml:113)"""
 
     __slots__ = ('_raw_saved_indices', '_raw_saved_self', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',)), '_raw_saved_self': Kept('self', '', ('self',))})
+    record = Record(('grad_output', 'self'), {'_raw_saved_indices': SavedSpec('indices', '', ('grad_output',)), '_raw_saved_self': SavedSpec('self', '', ('self',))})
     saved_names = ('indices', 'self', )
     saves = True
 
@@ -4998,7 +4998,7 @@ class AdaptiveMaxPool3DBackwardBackward0(Node):
     """aten::adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor (derivatives/nn_pooling.yaml:116)"""
 
     __slots__ = ('_raw_saved_indices', '_raw_saved_self', )
-    record = Record(('grad_output', 'self'), {'_raw_saved_indices': Kept('indices', '', ('grad_output',)), '_raw_saved_self': Kept('self', '', ('self',))})
+    record = Record(('grad_output', 'self'), {'_raw_saved_indices': SavedSpec('indices', '', ('grad_output',)), '_raw_saved_self': SavedSpec('self', '', ('self',))})
     saved_names = ('indices', 'self', )
     saves = True
 
@@ -5024,7 +5024,7 @@ class ReflectionPad1DBackward0(Node):
     """aten::reflection_pad1d(Tensor self, int[2] padding) -> Tensor (derivatives/nn_pooling.yaml:119)"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_padding': SavedSpec('padding')})
     saved_names = ('self', )
     saves = True
 
@@ -5044,7 +5044,7 @@ class ReflectionPad1DBackwardBackward0(Node):
     """aten::reflection_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor (derivatives/nn_pooling.yaml:121)"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
-    record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
+    record = Record(('grad_output', 'self'), {'_saved_padding': SavedSpec('padding'), '_raw_saved_self': SavedSpec('self', '', ('self',))})
     saved_names = ('self', )
     saves = True
 
@@ -5070,7 +5070,7 @@ class ReplicationPad1DBackward0(Node):
     """aten::replication_pad1d(Tensor self, int[2] padding) -> Tensor (derivatives/nn_pooling.yaml:124)"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_padding': SavedSpec('padding')})
     saved_names = ('self', )
     saves = True
 
@@ -5090,7 +5090,7 @@ class ReplicationPad1DBackwardBackward0(Node):
     """aten::replication_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor (derivatives/nn_pooling.yaml:126)"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
-    record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
+    record = Record(('grad_output', 'self'), {'_saved_padding': SavedSpec('padding'), '_raw_saved_self': SavedSpec('self', '', ('self',))})
     saved_names = ('self', )
     saves = True
 
@@ -5116,7 +5116,7 @@ class ReflectionPad2DBackward0(Node):
     """aten::reflection_pad2d(Tensor self, int[4] padding) -> Tensor (derivatives/nn_pooling.yaml:129)"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_padding': SavedSpec('padding')})
     saved_names = ('self', )
     saves = True
 
@@ -5136,7 +5136,7 @@ class ReflectionPad2DBackwardBackward0(Node):
     """aten::reflection_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor (derivatives/nn_pooling.yaml:131)"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
-    record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
+    record = Record(('grad_output', 'self'), {'_saved_padding': SavedSpec('padding'), '_raw_saved_self': SavedSpec('self', '', ('self',))})
     saved_names = ('self', )
     saves = True
 
@@ -5162,7 +5162,7 @@ class ReplicationPad2DBackward0(Node):
     """aten::replication_pad2d(Tensor self, int[4] padding) -> Tensor (derivatives/nn_pooling.yaml:134)"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_padding': SavedSpec('padding')})
     saved_names = ('self', )
     saves = True
 
@@ -5182,7 +5182,7 @@ class ReplicationPad2DBackwardBackward0(Node):
     """aten::replication_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor (derivatives/nn_pooling.yaml:136)"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
-    record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
+    record = Record(('grad_output', 'self'), {'_saved_padding': SavedSpec('padding'), '_raw_saved_self': SavedSpec('self', '', ('self',))})
     saved_names = ('self', )
     saves = True
 
@@ -5208,7 +5208,7 @@ class ReflectionPad3DBackward0(Node):
     """aten::reflection_pad3d(Tensor self, int[6] padding) -> Tensor (derivatives/nn_pooling.yaml:139)"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_padding': SavedSpec('padding')})
     saved_names = ('self', )
     saves = True
 
@@ -5228,7 +5228,7 @@ class ReflectionPad3DBackwardBackward0(Node):
     """aten::reflection_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor (derivatives/nn_pooling.yaml:141)"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
-    record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
+    record = Record(('grad_output', 'self'), {'_saved_padding': SavedSpec('padding'), '_raw_saved_self': SavedSpec('self', '', ('self',))})
     saved_names = ('self', )
     saves = True
 
@@ -5254,7 +5254,7 @@ class ReplicationPad3DBackward0(Node):
     """aten::replication_pad3d(Tensor self, int[6] padding) -> Tensor (derivatives/nn_pooling.yaml:144)"""
 
     __slots__ = ('_raw_saved_self', '_saved_padding', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_padding': Kept('padding')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_padding': SavedSpec('padding')})
     saved_names = ('self', )
     saves = True
 
@@ -5274,7 +5274,7 @@ class ReplicationPad3DBackwardBackward0(Node):
     """aten::replication_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor (derivatives/nn_pooling.yaml:146)"""
 
     __slots__ = ('_saved_padding', '_raw_saved_self', )
-    record = Record(('grad_output', 'self'), {'_saved_padding': Kept('padding'), '_raw_saved_self': Kept('self', '', ('self',))})
+    record = Record(('grad_output', 'self'), {'_saved_padding': SavedSpec('padding'), '_raw_saved_self': SavedSpec('self', '', ('self',))})
     saved_names = ('self', )
     saves = True
 
@@ -5300,7 +5300,7 @@ class PackPaddedSequenceBackward0(Node):
     """aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor) (derivatives/nn_recurrent.yaml:1)"""
 
     __slots__ = ('_saved_input_shape', '_raw_saved_result1', '_saved_batch_first', )
-    record = Record(('input',), {'_saved_input_shape': Kept('input', 'shape'), '_raw_saved_result1': Kept(1), '_saved_batch_first': Kept('batch_first')}, (0,))
+    record = Record(('input',), {'_saved_input_shape': SavedSpec('input', 'shape'), '_raw_saved_result1': SavedSpec(1), '_saved_batch_first': SavedSpec('batch_first')}, (0,))
     saved_names = ('result1', )
     saves = True
 
@@ -5321,7 +5321,7 @@ class GridSampler2DBackward0(Node):
     """aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor (derivatives/nn_vision.yaml:1)"""
 
     __slots__ = ('_raw_saved_input', '_raw_saved_grid', '_saved_interpolation_mode', '_saved_padding_mode', '_saved_align_corners', )
-    record = Record(('input', 'grid'), {'_raw_saved_input': Kept('input'), '_raw_saved_grid': Kept('grid'), '_saved_interpolation_mode': Kept('interpolation_mode'), '_saved_padding_mode': Kept('padding_mode'), '_saved_align_corners': Kept('align_corners')})
+    record = Record(('input', 'grid'), {'_raw_saved_input': SavedSpec('input'), '_raw_saved_grid': SavedSpec('grid'), '_saved_interpolation_mode': SavedSpec('interpolation_mode'), '_saved_padding_mode': SavedSpec('padding_mode'), '_saved_align_corners': SavedSpec('align_corners')})
     saved_names = ('input', 'grid', )
     saves = True
 
@@ -5349,7 +5349,7 @@ class GridSampler2DBackwardBackward0(Node):
     """aten::grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor) (derivatives/nn_vision.yaml:3)"""
 
     __slots__ = ('_raw_saved_grad_output', '_raw_saved_input', '_raw_saved_grid', '_saved_interpolation_mode', '_saved_padding_mode', '_saved_align_corners', )
-    record = Record(('grad_output', 'input', 'grid'), {'_raw_saved_grad_output': Kept('grad_output'), '_raw_saved_input': Kept('input'), '_raw_saved_grid': Kept('grid'), '_saved_interpolation_mode': Kept('interpolation_mode'), '_saved_padding_mode': Kept('padding_mode'), '_saved_align_corners': Kept('align_corners')})
+    record = Record(('grad_output', 'input', 'grid'), {'_raw_saved_grad_output': SavedSpec('grad_output'), '_raw_saved_input': SavedSpec('input'), '_raw_saved_grid': SavedSpec('grid'), '_saved_interpolation_mode': SavedSpec('interpolation_mode'), '_saved_padding_mode': SavedSpec('padding_mode'), '_saved_align_corners': SavedSpec('align_corners')})
     saved_names = ('grad_output', 'input', 'grid', )
     saves = True
 
@@ -5377,7 +5377,7 @@ class GridSampler3DBackward0(Node):
     """aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor (derivatives/nn_vision.yaml:5)"""
 
     __slots__ = ('_raw_saved_input', '_raw_saved_grid', '_saved_interpolation_mode', '_saved_padding_mode', '_saved_align_corners', )
-    record = Record(('input', 'grid'), {'_raw_saved_input': Kept('input'), '_raw_saved_grid': Kept('grid'), '_saved_interpolation_mode': Kept('interpolation_mode'), '_saved_padding_mode': Kept('padding_mode'), '_saved_align_corners': Kept('align_corners')})
+    record = Record(('input', 'grid'), {'_raw_saved_input': SavedSpec('input'), '_raw_saved_grid': SavedSpec('grid'), '_saved_interpolation_mode': SavedSpec('interpolation_mode'), '_saved_padding_mode': SavedSpec('padding_mode'), '_saved_align_corners': SavedSpec('align_corners')})
     saved_names = ('input', 'grid', )
     saves = True
 
@@ -5405,7 +5405,7 @@ class GridSampler3DBackwardBackward0(Node):
     """aten::grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor) (derivatives/nn_vision.yaml:7)"""
 
     __slots__ = ('_raw_saved_grad_output', '_raw_saved_input', '_raw_saved_grid', '_saved_interpolation_mode', '_saved_padding_mode', '_saved_align_corners', )
-    record = Record(('grad_output', 'input', 'grid'), {'_raw_saved_grad_output': Kept('grad_output'), '_raw_saved_input': Kept('input'), '_raw_saved_grid': Kept('grid'), '_saved_interpolation_mode': Kept('interpolation_mode'), '_saved_padding_mode': Kept('padding_mode'), '_saved_align_corners': Kept('align_corners')})
+    record = Record(('grad_output', 'input', 'grid'), {'_raw_saved_grad_output': SavedSpec('grad_output'), '_raw_saved_input': SavedSpec('input'), '_raw_saved_grid': SavedSpec('grid'), '_saved_interpolation_mode': SavedSpec('interpolation_mode'), '_saved_padding_mode': SavedSpec('padding_mode'), '_saved_align_corners': SavedSpec('align_corners')})
     saved_names = ('grad_output', 'input', 'grid', )
     saves = True
 
@@ -5433,7 +5433,7 @@ class AffineGridGeneratorBackward0(Node):
     """aten::affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor (derivatives/nn_vision.yaml:9)"""
 
     __slots__ = ('_saved_size', '_saved_align_corners', )
-    record = Record(('theta',), {'_saved_size': Kept('size'), '_saved_align_corners': Kept('align_corners')})
+    record = Record(('theta',), {'_saved_size': SavedSpec('size'), '_saved_align_corners': SavedSpec('align_corners')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -5448,7 +5448,7 @@ class SortBackward0(Node):
     """aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices) (derivatives/order.yaml:1)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', )
-    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape')}, (0,))
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim'), '_raw_saved_indices': SavedSpec(1), '_saved_self_shape': SavedSpec('self', 'shape')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -5469,7 +5469,7 @@ class SortBackward1(Node):
     """aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices) (derivatives/order.yaml:4)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', )
-    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape')}, (0,))
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim'), '_raw_saved_indices': SavedSpec(1), '_saved_self_shape': SavedSpec('self', 'shape')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -5490,7 +5490,7 @@ class TopkBackward0(Node):
     """aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices) (derivatives/order.yaml:7)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', )
-    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape')}, (0,))
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim'), '_raw_saved_indices': SavedSpec(1), '_saved_self_shape': SavedSpec('self', 'shape')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -5511,7 +5511,7 @@ class KthvalueBackward0(Node):
     """aten::kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices) (derivatives/order.yaml:10)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
-    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim'), '_raw_saved_indices': SavedSpec(1), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_keepdim': SavedSpec('keepdim')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -5533,7 +5533,7 @@ class MedianBackward0(Node):
     """aten::median(Tensor self) -> Tensor (derivatives/order.yaml:13)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -5553,7 +5553,7 @@ class MedianBackward1(Node):
     """aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) (derivatives/order.yaml:15)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
-    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim'), '_raw_saved_indices': SavedSpec(1), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_keepdim': SavedSpec('keepdim')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -5575,7 +5575,7 @@ class NanmedianBackward0(Node):
     """aten::nanmedian(Tensor self) -> Tensor (derivatives/order.yaml:18)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -5595,7 +5595,7 @@ class NanmedianBackward1(Node):
     """aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) (derivatives/order.yaml:20)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
-    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim'), '_raw_saved_indices': SavedSpec(1), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_keepdim': SavedSpec('keepdim')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -5617,7 +5617,7 @@ class ModeBackward0(Node):
     """aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices) (derivatives/order.yaml:23)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
-    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim'), '_raw_saved_indices': SavedSpec(1), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_keepdim': SavedSpec('keepdim')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -5704,7 +5704,7 @@ class AddBackward0(Node):
     """aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor (derivatives/pointwise_binary.yaml:1)"""
 
     __slots__ = ('_saved_alpha', )
-    record = Record(('self', 'other'), {'_saved_alpha': Kept('alpha')})
+    record = Record(('self', 'other'), {'_saved_alpha': SavedSpec('alpha')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -5740,7 +5740,7 @@ class SubBackward0(Node):
     """aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor (derivatives/pointwise_binary.yaml:6)"""
 
     __slots__ = ('_saved_alpha', )
-    record = Record(('self', 'other'), {'_saved_alpha': Kept('alpha')})
+    record = Record(('self', 'other'), {'_saved_alpha': SavedSpec('alpha')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -5776,7 +5776,7 @@ class RsubBackward0(Node):
     """aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor (derivatives/pointwise_binary.yaml:11)"""
 
     __slots__ = ('_saved_alpha', )
-    record = Record(('self', 'other'), {'_saved_alpha': Kept('alpha')})
+    record = Record(('self', 'other'), {'_saved_alpha': SavedSpec('alpha')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -5796,7 +5796,7 @@ class RsubBackward1(Node):
     """aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor (derivatives/pointwise_binary.yaml:14)"""
 
     __slots__ = ('_saved_alpha', )
-    record = Record(('self',), {'_saved_alpha': Kept('alpha')})
+    record = Record(('self',), {'_saved_alpha': SavedSpec('alpha')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -5810,7 +5810,7 @@ class MulBackward0(Node):
     """aten::mul.Tensor(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:16)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
-    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('self',)), '_raw_saved_self': Kept('self', '', ('other',))})
+    record = Record(('self', 'other'), {'_raw_saved_other': SavedSpec('other', '', ('self',)), '_raw_saved_self': SavedSpec('self', '', ('other',))})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -5836,7 +5836,7 @@ class MulBackward1(Node):
     """aten::mul.Scalar(Tensor self, Scalar other) -> Tensor (derivatives/pointwise_binary.yaml:19)"""
 
     __slots__ = ('_saved_other', )
-    record = Record(('self',), {'_saved_other': Kept('other')}, (), True)
+    record = Record(('self',), {'_saved_other': SavedSpec('other')}, (), True)
 
     saves = True
 
@@ -5864,7 +5864,7 @@ class DivBackward0(Node):
     """aten::div.Tensor(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:21)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
-    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_raw_saved_self': Kept('self', '', ('other',))})
+    record = Record(('self', 'other'), {'_raw_saved_other': SavedSpec('other'), '_raw_saved_self': SavedSpec('self', '', ('other',))})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -5891,7 +5891,7 @@ class DivBackward1(Node):
     """aten::div.Scalar(Tensor self, Scalar other) -> Tensor (derivatives/pointwise_binary.yaml:24)"""
 
     __slots__ = ('_saved_other', )
-    record = Record(('self',), {'_saved_other': Kept('other')}, (), True)
+    record = Record(('self',), {'_saved_other': SavedSpec('other')}, (), True)
 
     saves = True
 
@@ -5919,7 +5919,7 @@ class DivBackward2(Node):
     """aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor (derivatives/pointwise_binary.yaml:26)"""
 
     __slots__ = ('_raw_saved_other', '_saved_rounding_mode', '_raw_saved_self', )
-    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_saved_rounding_mode': Kept('rounding_mode'), '_raw_saved_self': Kept('self', '', ('other',))})
+    record = Record(('self', 'other'), {'_raw_saved_other': SavedSpec('other'), '_saved_rounding_mode': SavedSpec('rounding_mode'), '_raw_saved_self': SavedSpec('self', '', ('other',))})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -5948,7 +5948,7 @@ class DivBackward3(Node):
     """aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor (derivatives/pointwise_binary.yaml:29)"""
 
     __slots__ = ('_saved_other', '_saved_rounding_mode', )
-    record = Record(('self',), {'_saved_other': Kept('other'), '_saved_rounding_mode': Kept('rounding_mode')}, (), True)
+    record = Record(('self',), {'_saved_other': SavedSpec('other'), '_saved_rounding_mode': SavedSpec('rounding_mode')}, (), True)
 
     saves = True
 
@@ -6023,7 +6023,7 @@ class RemainderBackward1(Node):
     """aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:37)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
-    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('other',)), '_raw_saved_self': Kept('self', '', ('other',))})
+    record = Record(('self', 'other'), {'_raw_saved_other': SavedSpec('other', '', ('other',)), '_raw_saved_self': SavedSpec('self', '', ('other',))})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -6075,7 +6075,7 @@ class FmodBackward1(Node):
     """aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:44)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
-    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('other',)), '_raw_saved_self': Kept('self', '', ('other',))})
+    record = Record(('self', 'other'), {'_raw_saved_other': SavedSpec('other', '', ('other',)), '_raw_saved_self': SavedSpec('self', '', ('other',))})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -6101,7 +6101,7 @@ class PowBackward0(Node):
     """aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor (derivatives/pointwise_binary.yaml:47)"""
 
     __slots__ = ('_raw_saved_self', '_saved_exponent', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_exponent': Kept('exponent')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_exponent': SavedSpec('exponent')})
     saved_names = ('self', )
     saves = True
 
@@ -6121,7 +6121,7 @@ class PowBackward1(Node):
     """aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor (derivatives/pointwise_binary.yaml:49)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_exponent', '_raw_saved_result', )
-    record = Record(('self', 'exponent'), {'_raw_saved_self': Kept('self'), '_raw_saved_exponent': Kept('exponent'), '_raw_saved_result': Kept(0, '', ('exponent',))})
+    record = Record(('self', 'exponent'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_exponent': SavedSpec('exponent'), '_raw_saved_result': SavedSpec(0, '', ('exponent',))})
     saved_names = ('self', 'exponent', 'result', )
     saves = True
 
@@ -6150,7 +6150,7 @@ class PowBackward2(Node):
     """aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor (derivatives/pointwise_binary.yaml:52)"""
 
     __slots__ = ('_saved_self', '_raw_saved_exponent', '_raw_saved_result', )
-    record = Record(('exponent',), {'_saved_self': Kept('self'), '_raw_saved_exponent': Kept('exponent'), '_raw_saved_result': Kept(0)})
+    record = Record(('exponent',), {'_saved_self': SavedSpec('self'), '_raw_saved_exponent': SavedSpec('exponent'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('exponent', 'result', )
     saves = True
 
@@ -6171,7 +6171,7 @@ class Atan2Backward0(Node):
     """aten::atan2(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:54)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
-    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
+    record = Record(('self', 'other'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_other': SavedSpec('other')})
     saved_names = ('self', 'other', )
     saves = True
 
@@ -6196,7 +6196,7 @@ class MaximumBackward0(Node):
     """aten::maximum(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:56)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
-    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
+    record = Record(('self', 'other'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_other': SavedSpec('other')})
     saved_names = ('self', 'other', )
     saves = True
 
@@ -6224,7 +6224,7 @@ class MinimumBackward0(Node):
     """aten::minimum(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:59)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
-    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
+    record = Record(('self', 'other'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_other': SavedSpec('other')})
     saved_names = ('self', 'other', )
     saves = True
 
@@ -6252,7 +6252,7 @@ class CopysignBackward0(Node):
     """aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:92)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_raw_saved_other', )
-    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self', '', ('self',)), '_raw_saved_result': Kept(0, '', ('self',)), '_raw_saved_other': Kept('other', '', ('other',))})
+    record = Record(('self', 'other'), {'_raw_saved_self': SavedSpec('self', '', ('self',)), '_raw_saved_result': SavedSpec(0, '', ('self',)), '_raw_saved_other': SavedSpec('other', '', ('other',))})
     saved_names = ('self', 'result', 'other', )
     saves = True
 
@@ -6279,7 +6279,7 @@ class CopysignBackward1(Node):
     """aten::copysign.Scalar(Tensor self, Scalar other) -> Tensor (derivatives/pointwise_binary.yaml:95)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -6299,7 +6299,7 @@ class NextafterBackward0(Node):
     """aten::nextafter(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:97)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
-    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self', '', ('self',)), '_raw_saved_other': Kept('other')})
+    record = Record(('self', 'other'), {'_raw_saved_self': SavedSpec('self', '', ('self',)), '_raw_saved_other': SavedSpec('other')})
     saved_names = ('self', 'other', )
     saves = True
 
@@ -6326,7 +6326,7 @@ class LdexpBackward0(Node):
     """aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:100)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_result', )
-    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('self',)), '_raw_saved_result': Kept(0, '', ('other',))})
+    record = Record(('self', 'other'), {'_raw_saved_other': SavedSpec('other', '', ('self',)), '_raw_saved_result': SavedSpec(0, '', ('other',))})
     saved_names = ('other', 'result', )
     saves = True
 
@@ -6369,7 +6369,7 @@ class HypotBackward0(Node):
     """aten::hypot(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:105)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_raw_saved_other', )
-    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self', '', ('self',)), '_raw_saved_result': Kept(0), '_raw_saved_other': Kept('other', '', ('other',))})
+    record = Record(('self', 'other'), {'_raw_saved_self': SavedSpec('self', '', ('self',)), '_raw_saved_result': SavedSpec(0), '_raw_saved_other': SavedSpec('other', '', ('other',))})
     saved_names = ('self', 'result', 'other', )
     saves = True
 
@@ -6397,7 +6397,7 @@ class FmaxBackward0(Node):
     """aten::fmax(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:108)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
-    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
+    record = Record(('self', 'other'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_other': SavedSpec('other')})
     saved_names = ('self', 'other', )
     saves = True
 
@@ -6425,7 +6425,7 @@ class FminBackward0(Node):
     """aten::fmin(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:111)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
-    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
+    record = Record(('self', 'other'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_other': SavedSpec('other')})
     saved_names = ('self', 'other', )
     saves = True
 
@@ -6453,7 +6453,7 @@ class IgammaBackward0(Node):
     """aten::igamma(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:120)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
-    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self', '', ('other',)), '_raw_saved_other': Kept('other', '', ('other',))})
+    record = Record(('self', 'other'), {'_raw_saved_self': SavedSpec('self', '', ('other',)), '_raw_saved_other': SavedSpec('other', '', ('other',))})
     saved_names = ('self', 'other', )
     saves = True
 
@@ -6479,7 +6479,7 @@ class IgammacBackward0(Node):
     """aten::igammac(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:123)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
-    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self', '', ('other',)), '_raw_saved_other': Kept('other', '', ('other',))})
+    record = Record(('self', 'other'), {'_raw_saved_self': SavedSpec('self', '', ('other',)), '_raw_saved_other': SavedSpec('other', '', ('other',))})
     saved_names = ('self', 'other', )
     saves = True
 
@@ -6505,7 +6505,7 @@ class LogaddexpBackward0(Node):
     """aten::logaddexp(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:126)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
-    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
+    record = Record(('self', 'other'), {'_raw_saved_other': SavedSpec('other'), '_raw_saved_self': SavedSpec('self')})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -6533,7 +6533,7 @@ class Logaddexp2Backward0(Node):
     """aten::logaddexp2(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:129)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
-    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
+    record = Record(('self', 'other'), {'_raw_saved_other': SavedSpec('other'), '_raw_saved_self': SavedSpec('self')})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -6561,7 +6561,7 @@ class XlogyBackward0(Node):
     """aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:132)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
-    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
+    record = Record(('self', 'other'), {'_raw_saved_other': SavedSpec('other'), '_raw_saved_self': SavedSpec('self')})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -6589,7 +6589,7 @@ class XlogyBackward1(Node):
     """aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor (derivatives/pointwise_binary.yaml:135)"""
 
     __slots__ = ('_raw_saved_other', '_saved_self', )
-    record = Record(('other',), {'_raw_saved_other': Kept('other'), '_saved_self': Kept('self')})
+    record = Record(('other',), {'_raw_saved_other': SavedSpec('other'), '_saved_self': SavedSpec('self')})
     saved_names = ('other', )
     saves = True
 
@@ -6609,7 +6609,7 @@ class XlogyBackward2(Node):
     """aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor (derivatives/pointwise_binary.yaml:137)"""
 
     __slots__ = ('_saved_other', '_raw_saved_self', )
-    record = Record(('self',), {'_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_saved_other': SavedSpec('other'), '_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6629,7 +6629,7 @@ class LerpBackward0(Node):
     """aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor (derivatives/pointwise_ternary.yaml:1)"""
 
     __slots__ = ('_saved_weight', )
-    record = Record(('self', 'end'), {'_saved_weight': Kept('weight')})
+    record = Record(('self', 'end'), {'_saved_weight': SavedSpec('weight')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -6650,7 +6650,7 @@ class LerpBackward1(Node):
     """aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor (derivatives/pointwise_ternary.yaml:4)"""
 
     __slots__ = ('_raw_saved_weight', '_raw_saved_end', '_raw_saved_self', )
-    record = Record(('self', 'end', 'weight'), {'_raw_saved_weight': Kept('weight', '', ('self', 'end')), '_raw_saved_end': Kept('end', '', ('weight',)), '_raw_saved_self': Kept('self', '', ('weight',))})
+    record = Record(('self', 'end', 'weight'), {'_raw_saved_weight': SavedSpec('weight', '', ('self', 'end')), '_raw_saved_end': SavedSpec('end', '', ('weight',)), '_raw_saved_self': SavedSpec('self', '', ('weight',))})
     saved_names = ('weight', 'end', 'self', )
     saves = True
 
@@ -6680,7 +6680,7 @@ class AddcmulBackward0(Node):
     """aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor (derivatives/pointwise_ternary.yaml:8)"""
 
     __slots__ = ('_raw_saved_tensor2', '_saved_value', '_raw_saved_tensor1', )
-    record = Record(('self', 'tensor1', 'tensor2'), {'_raw_saved_tensor2': Kept('tensor2', '', ('tensor1',)), '_saved_value': Kept('value'), '_raw_saved_tensor1': Kept('tensor1', '', ('tensor2',))})
+    record = Record(('self', 'tensor1', 'tensor2'), {'_raw_saved_tensor2': SavedSpec('tensor2', '', ('tensor1',)), '_saved_value': SavedSpec('value'), '_raw_saved_tensor1': SavedSpec('tensor1', '', ('tensor2',))})
     saved_names = ('tensor2', 'tensor1', )
     saves = True
 
@@ -6710,7 +6710,7 @@ class AddcdivBackward0(Node):
     """aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor (derivatives/pointwise_ternary.yaml:12)"""
 
     __slots__ = ('_saved_value', '_raw_saved_tensor2', '_raw_saved_tensor1', )
-    record = Record(('self', 'tensor1', 'tensor2'), {'_saved_value': Kept('value'), '_raw_saved_tensor2': Kept('tensor2', '', ('tensor1', 'tensor2')), '_raw_saved_tensor1': Kept('tensor1', '', ('tensor2',))})
+    record = Record(('self', 'tensor1', 'tensor2'), {'_saved_value': SavedSpec('value'), '_raw_saved_tensor2': SavedSpec('tensor2', '', ('tensor1', 'tensor2')), '_raw_saved_tensor1': SavedSpec('tensor1', '', ('tensor2',))})
     saved_names = ('tensor2', 'tensor1', )
     saves = True
 
@@ -6741,7 +6741,7 @@ class WhereBackward0(Node):
     """aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor (derivatives/pointwise_ternary.yaml:16)"""
 
     __slots__ = ('_raw_saved_condition', )
-    record = Record(('self', 'other'), {'_raw_saved_condition': Kept('condition')})
+    record = Record(('self', 'other'), {'_raw_saved_condition': SavedSpec('condition')})
     saved_names = ('condition', )
     saves = True
 
@@ -6767,7 +6767,7 @@ class MaskedFillBackward0(Node):
     """aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor (derivatives/pointwise_ternary.yaml:23)"""
 
     __slots__ = ('_raw_saved_mask', )
-    record = Record(('self',), {'_raw_saved_mask': Kept('mask')})
+    record = Record(('self',), {'_raw_saved_mask': SavedSpec('mask')})
     saved_names = ('mask', )
     saves = True
 
@@ -6786,7 +6786,7 @@ class MaskedFillBackward1(Node):
     """aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor (derivatives/pointwise_ternary.yaml:25)"""
 
     __slots__ = ('_raw_saved_mask', )
-    record = Record(('self', 'value'), {'_raw_saved_mask': Kept('mask')})
+    record = Record(('self', 'value'), {'_raw_saved_mask': SavedSpec('mask')})
     saved_names = ('mask', )
     saves = True
 
@@ -6812,7 +6812,7 @@ class AbsBackward0(Node):
     """aten::abs(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:1)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6844,7 +6844,7 @@ class ExpBackward0(Node):
     """aten::exp(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:5)"""
 
     __slots__ = ('_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0)})
     saved_names = ('result', )
     saves = True
 
@@ -6863,7 +6863,7 @@ class Expm1Backward0(Node):
     """aten::expm1(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:7)"""
 
     __slots__ = ('_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0)})
     saved_names = ('result', )
     saves = True
 
@@ -6882,7 +6882,7 @@ class LogBackward0(Node):
     """aten::log(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:9)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6901,7 +6901,7 @@ class Log1PBackward0(Node):
     """aten::log1p(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:11)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6920,7 +6920,7 @@ class Log2Backward0(Node):
     """aten::log2(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:13)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -6939,7 +6939,7 @@ class SqrtBackward0(Node):
     """aten::sqrt(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:15)"""
 
     __slots__ = ('_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0)})
     saved_names = ('result', )
     saves = True
 
@@ -6958,7 +6958,7 @@ class RsqrtBackward0(Node):
     """aten::rsqrt(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:17)"""
 
     __slots__ = ('_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0)})
     saved_names = ('result', )
     saves = True
 
@@ -6977,7 +6977,7 @@ class ReciprocalBackward0(Node):
     """aten::reciprocal(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:19)"""
 
     __slots__ = ('_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0)})
     saved_names = ('result', )
     saves = True
 
@@ -6996,7 +6996,7 @@ class SinBackward0(Node):
     """aten::sin(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:21)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7015,7 +7015,7 @@ class CosBackward0(Node):
     """aten::cos(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:23)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7034,7 +7034,7 @@ class TanBackward0(Node):
     """aten::tan(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:25)"""
 
     __slots__ = ('_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0)})
     saved_names = ('result', )
     saves = True
 
@@ -7053,7 +7053,7 @@ class AsinBackward0(Node):
     """aten::asin(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:27)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7072,7 +7072,7 @@ class AcosBackward0(Node):
     """aten::acos(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:29)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7091,7 +7091,7 @@ class AtanBackward0(Node):
     """aten::atan(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:31)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7110,7 +7110,7 @@ class SinhBackward0(Node):
     """aten::sinh(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:33)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7129,7 +7129,7 @@ class CoshBackward0(Node):
     """aten::cosh(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:35)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7148,7 +7148,7 @@ class TanhBackward0(Node):
     """aten::tanh(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:37)"""
 
     __slots__ = ('_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0)})
     saved_names = ('result', )
     saves = True
 
@@ -7167,7 +7167,7 @@ class SigmoidBackward0(Node):
     """aten::sigmoid(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:39)"""
 
     __slots__ = ('_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0)})
     saved_names = ('result', )
     saves = True
 
@@ -7186,7 +7186,7 @@ class ErfBackward0(Node):
     """aten::erf(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:41)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7296,7 +7296,7 @@ class ClampBackward0(Node):
     """aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor (derivatives/pointwise_unary.yaml:65)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_min', '_raw_saved_max', )
-    record = Record(('self', 'min', 'max'), {'_raw_saved_self': Kept('self'), '_raw_saved_min': Kept('min'), '_raw_saved_max': Kept('max')})
+    record = Record(('self', 'min', 'max'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_min': SavedSpec('min'), '_raw_saved_max': SavedSpec('max')})
     saved_names = ('self', 'min', 'max', )
     saves = True
 
@@ -7327,7 +7327,7 @@ class ClampBackward1(Node):
     """aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor (derivatives/pointwise_unary.yaml:68)"""
 
     __slots__ = ('_raw_saved_self', '_saved_min', '_saved_max', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_min': Kept('min'), '_saved_max': Kept('max')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_min': SavedSpec('min'), '_saved_max': SavedSpec('max')})
     saved_names = ('self', )
     saves = True
 
@@ -7348,7 +7348,7 @@ class ClampMinBackward0(Node):
     """aten::clamp_min(Tensor self, Scalar min) -> Tensor (derivatives/pointwise_unary.yaml:70)"""
 
     __slots__ = ('_raw_saved_self', '_saved_min', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_min': Kept('min')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_min': SavedSpec('min')})
     saved_names = ('self', )
     saves = True
 
@@ -7368,7 +7368,7 @@ class ClampMinBackward1(Node):
     """aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor (derivatives/pointwise_unary.yaml:72)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_min', )
-    record = Record(('self', 'min'), {'_raw_saved_self': Kept('self'), '_raw_saved_min': Kept('min')})
+    record = Record(('self', 'min'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_min': SavedSpec('min')})
     saved_names = ('self', 'min', )
     saves = True
 
@@ -7396,7 +7396,7 @@ class ClampMaxBackward0(Node):
     """aten::clamp_max(Tensor self, Scalar max) -> Tensor (derivatives/pointwise_unary.yaml:75)"""
 
     __slots__ = ('_raw_saved_self', '_saved_max', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_max': Kept('max')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_max': SavedSpec('max')})
     saved_names = ('self', )
     saves = True
 
@@ -7416,7 +7416,7 @@ class ClampMaxBackward1(Node):
     """aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor (derivatives/pointwise_unary.yaml:77)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_max', )
-    record = Record(('self', 'max'), {'_raw_saved_self': Kept('self'), '_raw_saved_max': Kept('max')})
+    record = Record(('self', 'max'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_max': SavedSpec('max')})
     saved_names = ('self', 'max', )
     saves = True
 
@@ -7444,7 +7444,7 @@ class Exp2Backward0(Node):
     """aten::exp2(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:80)"""
 
     __slots__ = ('_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0)})
     saved_names = ('result', )
     saves = True
 
@@ -7463,7 +7463,7 @@ class Log10Backward0(Node):
     """aten::log10(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:82)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7482,7 +7482,7 @@ class AsinhBackward0(Node):
     """aten::asinh(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:84)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7501,7 +7501,7 @@ class AcoshBackward0(Node):
     """aten::acosh(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:86)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7520,7 +7520,7 @@ class AtanhBackward0(Node):
     """aten::atanh(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:88)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7539,7 +7539,7 @@ class SincBackward0(Node):
     """aten::sinc(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:90)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7584,7 +7584,7 @@ class NanToNumBackward0(Node):
     """aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor (derivatives/pointwise_unary.yaml:102)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7603,7 +7603,7 @@ class FrexpBackward0(Node):
     """aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent) (derivatives/pointwise_unary.yaml:104)"""
 
     __slots__ = ('_raw_saved_exponent', )
-    record = Record(('self',), {'_raw_saved_exponent': Kept(1)}, (0,))
+    record = Record(('self',), {'_raw_saved_exponent': SavedSpec(1)}, (0,))
     saved_names = ('exponent', )
     saves = True
 
@@ -7622,7 +7622,7 @@ class ErfcBackward0(Node):
     """aten::erfc(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:107)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7641,7 +7641,7 @@ class ErfinvBackward0(Node):
     """aten::erfinv(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:109)"""
 
     __slots__ = ('_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0)})
     saved_names = ('result', )
     saves = True
 
@@ -7660,7 +7660,7 @@ class LgammaBackward0(Node):
     """aten::lgamma(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:111)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7679,7 +7679,7 @@ class DigammaBackward0(Node):
     """aten::digamma(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:113)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7698,7 +7698,7 @@ class PolygammaBackward0(Node):
     """aten::polygamma(int n, Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:115)"""
 
     __slots__ = ('_raw_saved_self', '_saved_n', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_n': Kept('n')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_n': SavedSpec('n')})
     saved_names = ('self', )
     saves = True
 
@@ -7718,7 +7718,7 @@ class PolygammaBackward1(Node):
     """aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!) (derivatives/pointwise_unary.yaml:117)"""
 
     __slots__ = ('_raw_saved_self', '_saved_n', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_n': Kept('n')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_n': SavedSpec('n')})
     saved_names = ('self', )
     saves = True
 
@@ -7738,7 +7738,7 @@ class MvlgammaBackward0(Node):
     """aten::mvlgamma(Tensor self, int p) -> Tensor (derivatives/pointwise_unary.yaml:119)"""
 
     __slots__ = ('_raw_saved_self', '_saved_p', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_p': Kept('p')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_p': SavedSpec('p')})
     saved_names = ('self', )
     saves = True
 
@@ -7758,7 +7758,7 @@ class I0Backward0(Node):
     """aten::i0(Tensor self) -> Tensor (derivatives/pointwise_unary.yaml:121)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -7777,7 +7777,7 @@ class LogitBackward0(Node):
     """aten::logit(Tensor self, float? eps=None) -> Tensor (derivatives/pointwise_unary.yaml:123)"""
 
     __slots__ = ('_raw_saved_self', '_saved_eps', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_eps': Kept('eps')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_eps': SavedSpec('eps')})
     saved_names = ('self', )
     saves = True
 
@@ -7862,7 +7862,7 @@ class NormalBackward1(Node):
     """aten::normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor (derivatives/random.yaml:11)"""
 
     __slots__ = ('_saved_mean_shape', )
-    record = Record(('mean',), {'_saved_mean_shape': Kept('mean', 'shape')})
+    record = Record(('mean',), {'_saved_mean_shape': SavedSpec('mean', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -7876,7 +7876,7 @@ class NormalBackward2(Node):
     """aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor (derivatives/random.yaml:13)"""
 
     __slots__ = ('_saved_std_shape', )
-    record = Record(('std',), {'_saved_std_shape': Kept('std', 'shape')})
+    record = Record(('std',), {'_saved_std_shape': SavedSpec('std', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -7890,7 +7890,7 @@ class NormalBackward3(Node):
     """aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor (derivatives/random.yaml:15)"""
 
     __slots__ = ('_saved_mean_shape', '_saved_std_shape', )
-    record = Record(('mean', 'std'), {'_saved_mean_shape': Kept('mean', 'shape'), '_saved_std_shape': Kept('std', 'shape')})
+    record = Record(('mean', 'std'), {'_saved_mean_shape': SavedSpec('mean', 'shape'), '_saved_std_shape': SavedSpec('std', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -7924,7 +7924,7 @@ class BernoulliBackward1(Node):
     """aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!) (derivatives/random.yaml:22)"""
 
     __slots__ = ('_saved_p_shape', )
-    record = Record(('self', 'p'), {'_saved_p_shape': Kept('p', 'shape')})
+    record = Record(('self', 'p'), {'_saved_p_shape': SavedSpec('p', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8065,7 +8065,7 @@ class SumBackward0(Node):
     """aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor (derivatives/reductions.yaml:1)"""
 
     __slots__ = ('_saved_self_shape', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8079,7 +8079,7 @@ class SumBackward1(Node):
     """aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor (derivatives/reductions.yaml:3)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_keepdim', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape'), '_saved_dim': SavedSpec('dim'), '_saved_keepdim': SavedSpec('keepdim')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8095,7 +8095,7 @@ class MeanBackward0(Node):
     """aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor (derivatives/reductions.yaml:5)"""
 
     __slots__ = ('_saved_self_shape', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8109,7 +8109,7 @@ class MeanBackward1(Node):
     """aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor (derivatives/reductions.yaml:7)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_keepdim', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape'), '_saved_dim': SavedSpec('dim'), '_saved_keepdim': SavedSpec('keepdim')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8125,7 +8125,7 @@ class ProdBackward0(Node):
     """aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor (derivatives/reductions.yaml:9)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0), '_raw_saved_self': SavedSpec('self')})
     saved_names = ('result', 'self', )
     saves = True
 
@@ -8145,7 +8145,7 @@ class ProdBackward1(Node):
     """aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor (derivatives/reductions.yaml:11)"""
 
     __slots__ = ('_raw_saved_result', '_saved_dim', '_saved_keepdim', '_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim'), '_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0), '_saved_dim': SavedSpec('dim'), '_saved_keepdim': SavedSpec('keepdim'), '_raw_saved_self': SavedSpec('self')})
     saved_names = ('result', 'self', )
     saves = True
 
@@ -8167,7 +8167,7 @@ class VarBackward0(Node):
     """aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor (derivatives/reductions.yaml:13)"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_saved_correction', '_saved_keepdim', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_saved_correction': Kept('correction'), '_saved_keepdim': Kept('keepdim')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_dim': SavedSpec('dim'), '_saved_correction': SavedSpec('correction'), '_saved_keepdim': SavedSpec('keepdim')})
     saved_names = ('self', )
     saves = True
 
@@ -8189,7 +8189,7 @@ class StdBackward0(Node):
     """aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor (derivatives/reductions.yaml:15)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', '_saved_correction', '_saved_keepdim', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_correction': Kept('correction'), '_saved_keepdim': Kept('keepdim')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result': SavedSpec(0), '_saved_dim': SavedSpec('dim'), '_saved_correction': SavedSpec('correction'), '_saved_keepdim': SavedSpec('keepdim')})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8212,7 +8212,7 @@ class VarMeanBackward0(Node):
     """aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor) (derivatives/reductions.yaml:17)"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_saved_correction', '_saved_keepdim', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_saved_correction': Kept('correction'), '_saved_keepdim': Kept('keepdim')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_dim': SavedSpec('dim'), '_saved_correction': SavedSpec('correction'), '_saved_keepdim': SavedSpec('keepdim')})
     saved_names = ('self', )
     saves = True
 
@@ -8233,7 +8233,7 @@ class StdMeanBackward0(Node):
     """aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor) (derivatives/reductions.yaml:19)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result0', '_saved_dim', '_saved_correction', '_saved_keepdim', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result0': Kept(0), '_saved_dim': Kept('dim'), '_saved_correction': Kept('correction'), '_saved_keepdim': Kept('keepdim')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result0': SavedSpec(0), '_saved_dim': SavedSpec('dim'), '_saved_correction': SavedSpec('correction'), '_saved_keepdim': SavedSpec('keepdim')})
     saved_names = ('self', 'result0', )
     saves = True
 
@@ -8255,7 +8255,7 @@ class AmaxBackward0(Node):
     """aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor (derivatives/reductions.yaml:21)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result': SavedSpec(0), '_saved_dim': SavedSpec('dim'), '_saved_keepdim': SavedSpec('keepdim')})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8277,7 +8277,7 @@ class AminBackward0(Node):
     """aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor (derivatives/reductions.yaml:23)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result': SavedSpec(0), '_saved_dim': SavedSpec('dim'), '_saved_keepdim': SavedSpec('keepdim')})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8299,7 +8299,7 @@ class MaxBackward0(Node):
     """aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) (derivatives/reductions.yaml:25)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
-    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim'), '_raw_saved_indices': SavedSpec(1), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_keepdim': SavedSpec('keepdim')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -8321,7 +8321,7 @@ class MaxBackward1(Node):
     """aten::max(Tensor self) -> Tensor (derivatives/reductions.yaml:28)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8341,7 +8341,7 @@ class MinBackward0(Node):
     """aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) (derivatives/reductions.yaml:30)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
-    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1), '_saved_self_shape': Kept('self', 'shape'), '_saved_keepdim': Kept('keepdim')}, (0,))
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim'), '_raw_saved_indices': SavedSpec(1), '_saved_self_shape': SavedSpec('self', 'shape'), '_saved_keepdim': SavedSpec('keepdim')}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -8363,7 +8363,7 @@ class MinBackward1(Node):
     """aten::min(Tensor self) -> Tensor (derivatives/reductions.yaml:33)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8383,7 +8383,7 @@ class NormBackward0(Node):
     """aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor (derivatives/reductions.yaml:51)"""
 
     __slots__ = ('_raw_saved_self', '_saved_p', '_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_p': Kept('p'), '_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_p': SavedSpec('p'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8404,7 +8404,7 @@ class NormBackward1(Node):
     """aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor (derivatives/reductions.yaml:53)"""
 
     __slots__ = ('_raw_saved_self', '_saved_p', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_p': Kept('p'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_p': SavedSpec('p'), '_raw_saved_result': SavedSpec(0), '_saved_dim': SavedSpec('dim'), '_saved_keepdim': SavedSpec('keepdim')})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8427,7 +8427,7 @@ class NormBackward2(Node):
     """aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor (derivatives/reductions.yaml:55)"""
 
     __slots__ = ('_saved_p', '_raw_saved_result', '_raw_saved_self', )
-    record = Record(('self',), {'_saved_p': Kept('p'), '_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_saved_p': SavedSpec('p'), '_raw_saved_result': SavedSpec(0), '_raw_saved_self': SavedSpec('self')})
     saved_names = ('result', 'self', )
     saves = True
 
@@ -8448,7 +8448,7 @@ class NormBackward3(Node):
     """aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor (derivatives/reductions.yaml:57)"""
 
     __slots__ = ('_saved_p', '_raw_saved_result', '_saved_dim', '_saved_keepdim', '_raw_saved_self', )
-    record = Record(('self',), {'_saved_p': Kept('p'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim'), '_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_saved_p': SavedSpec('p'), '_raw_saved_result': SavedSpec(0), '_saved_dim': SavedSpec('dim'), '_saved_keepdim': SavedSpec('keepdim'), '_raw_saved_self': SavedSpec('self')})
     saved_names = ('result', 'self', )
     saves = True
 
@@ -8471,7 +8471,7 @@ class LinalgVectorNormBackward0(Node):
     """aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor (derivatives/reductions.yaml:59)"""
 
     __slots__ = ('_raw_saved_self', '_saved_ord', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_ord': Kept('ord'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_ord': SavedSpec('ord'), '_raw_saved_result': SavedSpec(0), '_saved_dim': SavedSpec('dim'), '_saved_keepdim': SavedSpec('keepdim')})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8494,7 +8494,7 @@ class LogsumexpBackward0(Node):
     """aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor (derivatives/reductions.yaml:61)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result': SavedSpec(0), '_saved_dim': SavedSpec('dim'), '_saved_keepdim': SavedSpec('keepdim')})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8516,7 +8516,7 @@ class AminmaxBackward0(Node):
     """aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max) (derivatives/reductions.yaml:63)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_min', '_raw_saved_max', '_saved_dim', '_saved_keepdim', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_min': Kept(0), '_raw_saved_max': Kept(1), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_min': SavedSpec(0), '_raw_saved_max': SavedSpec(1), '_saved_dim': SavedSpec('dim'), '_saved_keepdim': SavedSpec('keepdim')})
     saved_names = ('self', 'min', 'max', )
     saves = True
 
@@ -8538,7 +8538,7 @@ class NansumBackward0(Node):
     """aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor (derivatives/reductions.yaml:65)"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_saved_keepdim', '_saved_self_dtype', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_saved_keepdim': Kept('keepdim'), '_saved_self_dtype': Kept('self', 'dtype')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_dim': SavedSpec('dim'), '_saved_keepdim': SavedSpec('keepdim'), '_saved_self_dtype': SavedSpec('self', 'dtype')})
     saved_names = ('self', )
     saves = True
 
@@ -8560,7 +8560,7 @@ class SegmentReduceBackward0(Node):
     """aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor (derivatives/reductions.yaml:71)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_data', '_saved_reduce', '_raw_saved_lengths', '_raw_saved_offsets', '_saved_axis', '_saved_initial', )
-    record = Record(('data',), {'_raw_saved_result': Kept(0), '_raw_saved_data': Kept('data'), '_saved_reduce': Kept('reduce'), '_raw_saved_lengths': Kept('lengths'), '_raw_saved_offsets': Kept('offsets'), '_saved_axis': Kept('axis'), '_saved_initial': Kept('initial')})
+    record = Record(('data',), {'_raw_saved_result': SavedSpec(0), '_raw_saved_data': SavedSpec('data'), '_saved_reduce': SavedSpec('reduce'), '_raw_saved_lengths': SavedSpec('lengths'), '_raw_saved_offsets': SavedSpec('offsets'), '_saved_axis': SavedSpec('axis'), '_saved_initial': SavedSpec('initial')})
     saved_names = ('result', 'data', 'lengths', 'offsets', )
     saves = True
 
@@ -8602,7 +8602,7 @@ class CumsumBackward0(Node):
     """aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor (derivatives/scans.yaml:1)"""
 
     __slots__ = ('_saved_dim', '_saved_self_dtype', )
-    record = Record(('self',), {'_saved_dim': Kept('dim'), '_saved_self_dtype': Kept('self', 'dtype')})
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim'), '_saved_self_dtype': SavedSpec('self', 'dtype')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -8617,7 +8617,7 @@ class CumprodBackward0(Node):
     """aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor (derivatives/scans.yaml:3)"""
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_dim': Kept('dim'), '_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_dim': SavedSpec('dim'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8638,7 +8638,7 @@ class CummaxBackward0(Node):
     """aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices) (derivatives/scans.yaml:5)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', )
-    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1)}, (0,))
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim'), '_raw_saved_indices': SavedSpec(1)}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -8658,7 +8658,7 @@ class CumminBackward0(Node):
     """aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices) (derivatives/scans.yaml:8)"""
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', )
-    record = Record(('self',), {'_saved_dim': Kept('dim'), '_raw_saved_indices': Kept(1)}, (0,))
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim'), '_raw_saved_indices': SavedSpec(1)}, (0,))
     saved_names = ('indices', )
     saves = True
 
@@ -8678,7 +8678,7 @@ class LogcumsumexpBackward0(Node):
     """aten::logcumsumexp(Tensor self, int dim) -> Tensor (derivatives/scans.yaml:11)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0), '_saved_dim': Kept('dim')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result': SavedSpec(0), '_saved_dim': SavedSpec('dim')})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8699,7 +8699,7 @@ class SpecialNdtriBackward0(Node):
     """aten::special_ndtri(Tensor self) -> Tensor (derivatives/special.yaml:1)"""
 
     __slots__ = ('_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0)})
     saved_names = ('result', )
     saves = True
 
@@ -8718,7 +8718,7 @@ class SpecialLogNdtrBackward0(Node):
     """aten::special_log_ndtr(Tensor self) -> Tensor (derivatives/special.yaml:3)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0), '_raw_saved_self': SavedSpec('self')})
     saved_names = ('result', 'self', )
     saves = True
 
@@ -8738,7 +8738,7 @@ class SpecialErfcxBackward0(Node):
     """aten::special_erfcx(Tensor self) -> Tensor (derivatives/special.yaml:5)"""
 
     __slots__ = ('_raw_saved_result', '_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_result': Kept(0), '_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_result': SavedSpec(0), '_raw_saved_self': SavedSpec('self')})
     saved_names = ('result', 'self', )
     saves = True
 
@@ -8758,7 +8758,7 @@ class SpecialZetaBackward0(Node):
     """aten::special_zeta(Tensor self, Tensor other) -> Tensor (derivatives/special.yaml:7)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
-    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other', '', ('other',)), '_raw_saved_self': Kept('self', '', ('other',))})
+    record = Record(('self', 'other'), {'_raw_saved_other': SavedSpec('other', '', ('other',)), '_raw_saved_self': SavedSpec('self', '', ('other',))})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -8784,7 +8784,7 @@ class SpecialZetaBackward1(Node):
     """aten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor (derivatives/special.yaml:10)"""
 
     __slots__ = ('_raw_saved_other', '_saved_self', )
-    record = Record(('other',), {'_raw_saved_other': Kept('other'), '_saved_self': Kept('self')})
+    record = Record(('other',), {'_raw_saved_other': SavedSpec('other'), '_saved_self': SavedSpec('self')})
     saved_names = ('other', )
     saves = True
 
@@ -8817,7 +8817,7 @@ class SpecialEntrBackward0(Node):
     """aten::special_entr(Tensor self) -> Tensor (derivatives/special.yaml:14)"""
 
     __slots__ = ('_raw_saved_self', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -8836,7 +8836,7 @@ class SpecialXlog1PyBackward0(Node):
     """aten::special_xlog1py(Tensor self, Tensor other) -> Tensor (derivatives/special.yaml:16)"""
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
-    record = Record(('self', 'other'), {'_raw_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
+    record = Record(('self', 'other'), {'_raw_saved_other': SavedSpec('other'), '_raw_saved_self': SavedSpec('self')})
     saved_names = ('other', 'self', )
     saves = True
 
@@ -8864,7 +8864,7 @@ class SpecialXlog1PyBackward1(Node):
     """aten::special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor (derivatives/special.yaml:19)"""
 
     __slots__ = ('_saved_self', '_raw_saved_other', )
-    record = Record(('other',), {'_saved_self': Kept('self'), '_raw_saved_other': Kept('other')})
+    record = Record(('other',), {'_saved_self': SavedSpec('self'), '_raw_saved_other': SavedSpec('other')})
     saved_names = ('other', )
     saves = True
 
@@ -8884,7 +8884,7 @@ class SpecialXlog1PyBackward2(Node):
     """aten::special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor (derivatives/special.yaml:21)"""
 
     __slots__ = ('_saved_other', '_raw_saved_self', )
-    record = Record(('self',), {'_saved_other': Kept('other'), '_raw_saved_self': Kept('self')})
+    record = Record(('self',), {'_saved_other': SavedSpec('other'), '_raw_saved_self': SavedSpec('self')})
     saved_names = ('self', )
     saves = True
 
@@ -8904,7 +8904,7 @@ class SpecialI0EBackward0(Node):
     """aten::special_i0e(Tensor self) -> Tensor (derivatives/special.yaml:23)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8924,7 +8924,7 @@ class SpecialI1Backward0(Node):
     """aten::special_i1(Tensor self) -> Tensor (derivatives/special.yaml:25)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -8944,7 +8944,7 @@ class SpecialI1EBackward0(Node):
     """aten::special_i1e(Tensor self) -> Tensor (derivatives/special.yaml:27)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -9062,7 +9062,7 @@ class DistBackward0(Node):
     """aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor (derivatives/statistics.yaml:15)"""
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', '_saved_p', '_raw_saved_result', )
-    record = Record(('self', 'other'), {'_raw_saved_self': Kept('self'), '_raw_saved_other': Kept('other'), '_saved_p': Kept('p'), '_raw_saved_result': Kept(0)})
+    record = Record(('self', 'other'), {'_raw_saved_self': SavedSpec('self'), '_raw_saved_other': SavedSpec('other'), '_saved_p': SavedSpec('p'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('self', 'other', 'result', )
     saves = True
 
@@ -9094,7 +9094,7 @@ class EuclideanDistBackward0(Node):
     """aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor (derivatives/statistics.yaml:18)"""
 
     __slots__ = ('_raw_saved_x1', '_raw_saved_x2', '_raw_saved_result', )
-    record = Record(('x1', 'x2'), {'_raw_saved_x1': Kept('x1'), '_raw_saved_x2': Kept('x2'), '_raw_saved_result': Kept(0)})
+    record = Record(('x1', 'x2'), {'_raw_saved_x1': SavedSpec('x1'), '_raw_saved_x2': SavedSpec('x2'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('x1', 'x2', 'result', )
     saves = True
 
@@ -9119,7 +9119,7 @@ class CdistBackward0(Node):
     """aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor (derivatives/statistics.yaml:20)"""
 
     __slots__ = ('_raw_saved_x1', '_raw_saved_x2', '_saved_p', '_raw_saved_result', )
-    record = Record(('x1', 'x2'), {'_raw_saved_x1': Kept('x1'), '_raw_saved_x2': Kept('x2'), '_saved_p': Kept('p'), '_raw_saved_result': Kept(0)})
+    record = Record(('x1', 'x2'), {'_raw_saved_x1': SavedSpec('x1'), '_raw_saved_x2': SavedSpec('x2'), '_saved_p': SavedSpec('p'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('x1', 'x2', 'result', )
     saves = True
 
@@ -9168,7 +9168,7 @@ class PdistBackward0(Node):
     """aten::_pdist_forward(Tensor self, float p=2.0) -> Tensor (derivatives/statistics.yaml:25)"""
 
     __slots__ = ('_raw_saved_self', '_saved_p', '_raw_saved_result', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_p': Kept('p'), '_raw_saved_result': Kept(0)})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_p': SavedSpec('p'), '_raw_saved_result': SavedSpec(0)})
     saved_names = ('self', 'result', )
     saves = True
 
@@ -9206,7 +9206,7 @@ class RenormBackward0(Node):
     """aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor (derivatives/statistics.yaml:29)"""
 
     __slots__ = ('_raw_saved_self', '_saved_p', '_saved_dim', '_saved_maxnorm', )
-    record = Record(('self',), {'_raw_saved_self': Kept('self'), '_saved_p': Kept('p'), '_saved_dim': Kept('dim'), '_saved_maxnorm': Kept('maxnorm')})
+    record = Record(('self',), {'_raw_saved_self': SavedSpec('self'), '_saved_p': SavedSpec('p'), '_saved_dim': SavedSpec('dim'), '_saved_maxnorm': SavedSpec('maxnorm')})
     saved_names = ('self', )
     saves = True
 
@@ -9228,7 +9228,7 @@ class ViewBackward0(Node):
     """aten::view(Tensor(a) self, int[] size) -> Tensor(a) (derivatives/views.yaml:1)"""
 
     __slots__ = ('_saved_self_shape', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9242,7 +9242,7 @@ class UnsafeViewBackward0(Node):
     """aten::_unsafe_view(Tensor self, int[] size) -> Tensor (derivatives/views.yaml:5)"""
 
     __slots__ = ('_saved_self_shape', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9256,7 +9256,7 @@ class ReshapeAliasBackward0(Node):
     """aten::_reshape_alias(Tensor(a) self, int[] size, int[] stride) -> Tensor(a) (derivatives/views.yaml:7)"""
 
     __slots__ = ('_saved_self_shape', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9283,7 +9283,7 @@ class AsStridedBackward0(Node):
     """aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a) (derivatives/views.yaml:13)"""
 
     __slots__ = ('_saved_self_shape', '_saved_self_stride', '_saved_self_storage_offset', '_saved_size', '_saved_stride', '_saved_storage_offset', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_self_stride': Kept('self', 'stride'), '_saved_self_storage_offset': Kept('self', 'storage_offset'), '_saved_size': Kept('size'), '_saved_stride': Kept('stride'), '_saved_storage_offset': Kept('storage_offset')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape'), '_saved_self_stride': SavedSpec('self', 'stride'), '_saved_self_storage_offset': SavedSpec('self', 'storage_offset'), '_saved_size': SavedSpec('size'), '_saved_stride': SavedSpec('stride'), '_saved_storage_offset': SavedSpec('storage_offset')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9302,7 +9302,7 @@ class ExpandBackward0(Node):
     """aten::expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a) (derivatives/views.yaml:15)"""
 
     __slots__ = ('_saved_self_shape', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9316,7 +9316,7 @@ class PermuteBackward0(Node):
     """aten::permute(Tensor(a) self, int[] dims) -> Tensor(a) (derivatives/views.yaml:17)"""
 
     __slots__ = ('_saved_dims', )
-    record = Record(('self',), {'_saved_dims': Kept('dims')})
+    record = Record(('self',), {'_saved_dims': SavedSpec('dims')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9330,7 +9330,7 @@ class TransposeBackward0(Node):
     """aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a) (derivatives/views.yaml:19)"""
 
     __slots__ = ('_saved_dim0', '_saved_dim1', )
-    record = Record(('self',), {'_saved_dim0': Kept('dim0'), '_saved_dim1': Kept('dim1')})
+    record = Record(('self',), {'_saved_dim0': SavedSpec('dim0'), '_saved_dim1': SavedSpec('dim1')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9358,7 +9358,7 @@ class SqueezeBackward0(Node):
     """aten::squeeze(Tensor(a) self) -> Tensor(a) (derivatives/views.yaml:23)"""
 
     __slots__ = ('_saved_self_shape', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9372,7 +9372,7 @@ class SqueezeBackward1(Node):
     """aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a) (derivatives/views.yaml:25)"""
 
     __slots__ = ('_saved_self_shape', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9386,7 +9386,7 @@ class SqueezeBackward2(Node):
     """aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a) (derivatives/views.yaml:27)"""
 
     __slots__ = ('_saved_self_shape', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9400,7 +9400,7 @@ class UnsqueezeBackward0(Node):
     """aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a) (derivatives/views.yaml:29)"""
 
     __slots__ = ('_saved_dim', )
-    record = Record(('self',), {'_saved_dim': Kept('dim')})
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9414,7 +9414,7 @@ class SelectBackward0(Node):
     """aten::select.int(Tensor(a) self, int dim, int index) -> Tensor(a) (derivatives/views.yaml:31)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_index', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_saved_index': Kept('index')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape'), '_saved_dim': SavedSpec('dim'), '_saved_index': SavedSpec('index')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9430,7 +9430,7 @@ class SelectBackwardBackward0(Node):
     """aten::select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor (derivatives/views.yaml:33)"""
 
     __slots__ = ('_saved_dim', '_saved_index', )
-    record = Record(('grad_output',), {'_saved_dim': Kept('dim'), '_saved_index': Kept('index')})
+    record = Record(('grad_output',), {'_saved_dim': SavedSpec('dim'), '_saved_index': SavedSpec('index')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9445,7 +9445,7 @@ class SliceBackward0(Node):
     """aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a) (derivatives/views.yaml:35)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_start', '_saved_end', '_saved_step', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dim': Kept('dim'), '_saved_start': Kept('start'), '_saved_end': Kept('end'), '_saved_step': Kept('step')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape'), '_saved_dim': SavedSpec('dim'), '_saved_start': SavedSpec('start'), '_saved_end': SavedSpec('end'), '_saved_step': SavedSpec('step')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9463,7 +9463,7 @@ class SliceBackwardBackward0(Node):
     """aten::slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor (derivatives/views.yaml:37)"""
 
     __slots__ = ('_saved_dim', '_saved_start', '_saved_end', '_saved_step', )
-    record = Record(('grad_output',), {'_saved_dim': Kept('dim'), '_saved_start': Kept('start'), '_saved_end': Kept('end'), '_saved_step': Kept('step')})
+    record = Record(('grad_output',), {'_saved_dim': SavedSpec('dim'), '_saved_start': SavedSpec('start'), '_saved_end': SavedSpec('end'), '_saved_step': SavedSpec('step')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9480,7 +9480,7 @@ class DiagonalBackward0(Node):
     """aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a) (derivatives/views.yaml:39)"""
 
     __slots__ = ('_saved_self_shape', '_saved_offset', '_saved_dim1', '_saved_dim2', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_offset': Kept('offset'), '_saved_dim1': Kept('dim1'), '_saved_dim2': Kept('dim2')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape'), '_saved_offset': SavedSpec('offset'), '_saved_dim1': SavedSpec('dim1'), '_saved_dim2': SavedSpec('dim2')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9497,7 +9497,7 @@ class DiagonalBackwardBackward0(Node):
     """aten::diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor (derivatives/views.yaml:41)"""
 
     __slots__ = ('_saved_offset', '_saved_dim1', '_saved_dim2', )
-    record = Record(('grad_output',), {'_saved_offset': Kept('offset'), '_saved_dim1': Kept('dim1'), '_saved_dim2': Kept('dim2')})
+    record = Record(('grad_output',), {'_saved_offset': SavedSpec('offset'), '_saved_dim1': SavedSpec('dim1'), '_saved_dim2': SavedSpec('dim2')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9513,7 +9513,7 @@ class UnfoldBackward0(Node):
     """aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a) (derivatives/views.yaml:43)"""
 
     __slots__ = ('_saved_self_shape', '_saved_dimension', '_saved_size', '_saved_step', )
-    record = Record(('self',), {'_saved_self_shape': Kept('self', 'shape'), '_saved_dimension': Kept('dimension'), '_saved_size': Kept('size'), '_saved_step': Kept('step')})
+    record = Record(('self',), {'_saved_self_shape': SavedSpec('self', 'shape'), '_saved_dimension': SavedSpec('dimension'), '_saved_size': SavedSpec('size'), '_saved_step': SavedSpec('step')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9530,7 +9530,7 @@ class UnfoldBackwardBackward0(Node):
     """aten::unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor (derivatives/views.yaml:45)"""
 
     __slots__ = ('_saved_dim', '_saved_size', '_saved_step', )
-    record = Record(('grad_in',), {'_saved_dim': Kept('dim'), '_saved_size': Kept('size'), '_saved_step': Kept('step')})
+    record = Record(('grad_in',), {'_saved_dim': SavedSpec('dim'), '_saved_size': SavedSpec('size'), '_saved_step': SavedSpec('step')})
 
     def apply(node, grads):
         grad = grads[0]
@@ -9546,7 +9546,7 @@ class SplitBackward0(Node):
     """aten::split.Tensor(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[] (derivatives/views.yaml:47)"""
 
     __slots__ = ('_saved_split_size', '_saved_dim', '_saved_self_shape', )
-    record = Record(('self',), {'_saved_split_size': Kept('split_size'), '_saved_dim': Kept('dim'), '_saved_self_shape': Kept('self', 'shape')})
+    record = Record(('self',), {'_saved_split_size': SavedSpec('split_size'), '_saved_dim': SavedSpec('dim'), '_saved_self_shape': SavedSpec('self', 'shape')})
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -9561,7 +9561,7 @@ class SplitWithSizesBackward0(Node):
     """aten::split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[] (derivatives/views.yaml:49)"""
 
     __slots__ = ('_saved_split_sizes', '_saved_dim', '_saved_self_shape', )
-    record = Record(('self',), {'_saved_split_sizes': Kept('split_sizes'), '_saved_dim': Kept('dim'), '_saved_self_shape': Kept('self', 'shape')})
+    record = Record(('self',), {'_saved_split_sizes': SavedSpec('split_sizes'), '_saved_dim': SavedSpec('dim'), '_saved_self_shape': SavedSpec('self', 'shape')})
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -9576,7 +9576,7 @@ class UnbindBackward0(Node):
     """aten::unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[] (derivatives/views.yaml:51)"""
 
     __slots__ = ('_saved_dim', )
-    record = Record(('self',), {'_saved_dim': Kept('dim')})
+    record = Record(('self',), {'_saved_dim': SavedSpec('dim')})
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -9679,7 +9679,7 @@ class ToCopyBackward0(Node):
     """aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor (derivatives/writing.yaml:15)"""
 
     __slots__ = ('_saved_self_device', '_saved_self_dtype', )
-    record = Record(('self',), {'_saved_self_device': Kept('self', 'device'), '_saved_self_dtype': Kept('self', 'dtype')})
+    record = Record(('self',), {'_saved_self_device': SavedSpec('self', 'device'), '_saved_self_dtype': SavedSpec('self', 'dtype')})
 
     def apply(node, grads):
         grad = grads[0]

@@ -65,11 +65,11 @@ from internals.aten.native.random import discrete as random_discrete
 from internals.aten.native.random import factories as random_factories
 from internals.aten.native.random import rejection as random_rejection
 from internals.aten.native.random import uniform_normal as random_uniform_normal
-from internals.aten.native import random_slopes
 from internals.aten.native import ranges
 from internals.aten.native import reductions
 from internals.aten.native import renorm
 from internals.aten.native import resampling
+from internals.aten.native import rrelu
 from internals.aten.native import running_extrema
 from internals.aten.native import scalar
 from internals.aten.native import scans
@@ -782,7 +782,7 @@ def celu_(self, alpha):  # native_functions/nn_activations.yaml:97
     return write_inplace(self, activations_composed.celu(self, alpha))
 
 def rrelu_with_noise_out(self, noise, lower, upper, training, generator, out):  # native_functions/nn_activations.yaml:116
-    return write_exact_out(out, random_slopes.rrelu_with_noise(self, noise, lower, upper, training, generator))
+    return write_exact_out(out, rrelu.rrelu_with_noise(self, noise, lower, upper, training, generator))
 
 def _softmax_out(self, dim, half_to_float, out):  # native_functions/nn_activations.yaml:211
     return softmax._softmax(self, dim, half_to_float, out=out)

@@ -104,11 +104,11 @@ def _kernel(op: OperatorHandle, key: str, target: str) -> KernelFunction:
     if module.startswith(("_generated", "autograd")):
         full = f"internals.{module}:{function}"
     if module == "_generated.autograd_nodes":  # one kernel serves all; the class of node differs
-        return MadeKernel(full, op, "internals.autograd.kernel:recording", takes_keys=True)
+        return GeneratedKernel(full, op, "internals.autograd.kernel:recording", takes_keys=True)
     if key == "CUDA":  # called once all tensors are known to be on one device
-        return MadeKernel(full, op, "internals.cuda.fallback:kernel")
+        return GeneratedKernel(full, op, "internals.cuda.fallback:kernel")
     if key == "Meta":
-        return MadeKernel(full, op, "internals.aten.meta:checked")
+        return GeneratedKernel(full, op, "internals.aten.meta:checked")
     return KernelFunction(full, takes_keys=key == "Autograd", only_records=key == "Autograd")
 
 
@@ -147,7 +147,7 @@ def _keys(arguments: Sequence[Argument]) -> str:
     return " | ".join(parts) or f"factory_keys({'device' if has_device else None})"
 
 
-class MadeKernel(KernelFunction):
+class GeneratedKernel(KernelFunction):
     """A kernel that `maker(op, target)` makes for one operator when it is first called."""
 
     __slots__ = ("op", "maker", "made")

@@ -23,7 +23,7 @@ from internals.core.tensor_impl import Tensor
 from .node import Edge
 
 
-def are_kin(a: dtype, b: dtype) -> bool:
+def share_parts(a: dtype, b: dtype) -> bool:
     """Whether a tensor of one dtype can be viewed as the other: the same, or complex and its real
     part's dtype.
     """
@@ -64,7 +64,9 @@ def edge_through(base: Tensor, view: Tensor) -> Edge:
         g = view._geometry
         # first to the other dtype, as a whole; then, by strides, to the part that the view shows
         remade = (
-            ops.view_as_complex(base) if g.dtype.is_complex and _is_pairs(base) else numbers(base)
+            ops.view_as_complex(base)
+            if g.dtype.is_complex and _is_real_view(base)
+            else numbers(base)
         )
         if g.dtype.is_complex and not remade.is_complex():
             remade = ops.view_as_complex(part(base, 0, g, view._offset))
@@ -80,7 +82,7 @@ def edge_through(base: Tensor, view: Tensor) -> Edge:
         set_grad_mode(was)
 
 
-def _is_pairs(t: Tensor) -> bool:
+def _is_real_view(t: Tensor) -> bool:
     """Whether `view_as_complex` can take `t` as it is: (..., 2), with the two parts of each number
     side by side and pairs that begin at an even place.
     """

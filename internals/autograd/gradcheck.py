@@ -227,7 +227,7 @@ def _compare_jacobians(
         analytical = jacobians.analytical(output, wanted)
         again = jacobians.analytical(output, wanted)
         for a, b in zip(analytical, again):
-            habits.same_twice(a, b, tol)
+            habits.is_deterministic(a, b, tol)
         for j, (a, columns) in enumerate(zip(analytical, measured)):
             if not _close(a, columns[i], atol, rtol):
                 raise _Mismatch(i, j, columns[i], a)
@@ -255,7 +255,7 @@ def _compare_combinations(
     for i, (output, v) in enumerate(zip(outputs, vs)):
         rows, again = jacobians.row(output, wanted, v), jacobians.row(output, wanted, v)
         for j, (a, b, u) in enumerate(zip(rows, again, us)):
-            habits.same_twice(a, b, tol)
+            habits.is_deterministic(a, b, tol)
             # an error of up to atol in each entry of J adds up to atol * sum(u) * sum(v)
             analytical, numerical = _dot(a, u), (measured[j][i] * v).sum()
             if not _close(analytical, numerical, atol * _sum(u) * _sum(v), rtol):

@@ -25,7 +25,7 @@ class GradcheckError(RuntimeError):
     """The error that a derivative is wrong."""
 
 
-def same_twice(first: Tensor, second: Tensor, tolerance: float) -> None:
+def is_deterministic(first: Tensor, second: Tensor, tolerance: float) -> None:
     """Raises GradcheckError unless the results of two backward passes over one graph differ by no
     more than `tolerance`.
     """

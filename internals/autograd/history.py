@@ -11,7 +11,7 @@ the operation on that part. `CopySlices` is the node for it. The view itself, an
 this base, get a new history when they are next used: that of an `as_strided` of the base.
 
 How the real one differs: each use of a view asks the base whether it requires a gradient; here a
-base that begins to require one changes its existing views (`_tell_views`).
+base that begins to require one changes its existing views (`_update_views`).
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def rebase_history(t: Tensor, node: Node) -> None:
         t._geometry = requiring_grad(g)
         meta.edge = (node, 0)
         if begins:
-            _tell_views(t)
+            _update_views(t)
         return
     from .copy_slices import CopySlices
 
@@ -173,7 +173,7 @@ def rebase_history(t: Tensor, node: Node) -> None:
     base._geometry = requiring_grad(base._geometry)
     t._geometry = requiring_grad(t._geometry)
     if begins:
-        _tell_views(base)
+        _update_views(base)
     # the write raised the version, so the view is out of date: it gets its history from the base
     _refresh_view(t, meta)
 
@@ -257,7 +257,7 @@ def _move_retain_grad(meta: AutogradMeta, node: Node) -> None:
             node._extras().retain_grad_hooks[0] = old.extras.retain_grad_hooks.pop(nr)
 
 
-def _tell_views(base: Tensor) -> None:
+def _update_views(base: Tensor) -> None:
     """Makes the views of `base` require a gradient, as `base` does from now on. There is no list of
     views, but all of them refer to the version counter of `base`: the garbage collector finds them.
     """
@@ -272,7 +272,7 @@ def _tell_views(base: Tensor) -> None:
             isinstance(t, TensorImpl)
             and t is not base
             and t._base is base
-            and complex_views.are_kin(t.dtype, base.dtype)
+            and complex_views.share_parts(t.dtype, base.dtype)
         ):
             t._geometry = requiring_grad(t._geometry)
 

@@ -44,7 +44,7 @@ INTEGERS = ("index", "indices", "mask", "condition")  # arguments that are never
 METHODS = ("dim", "numel", "stride", "storage_offset")
 
 
-class Kept(NamedTuple):
+class SavedSpec(NamedTuple):
     """A value that a node keeps for backward: `of` is the name of an argument or the number of an
     output. With `detail`, such as "shape" or "dim", only that attribute or method result is kept.
 
@@ -66,7 +66,7 @@ class Record(NamedTuple):
     """
 
     names: tuple[str, ...]
-    kept: dict[str, Kept] = {}
+    kept: dict[str, SavedSpec] = {}
     outputs: tuple[int, ...] = ()
     number: bool = False
 
@@ -183,7 +183,7 @@ def _becomes_view(op: OperatorHandle) -> bool:
     return op.schema.is_inplace and any(original.schema.is_view for original in originals)
 
 
-def _keep_argument(argument: Argument, kept: Kept, copy: bool) -> Callable[[Any], Any]:
+def _keep_argument(argument: Argument, kept: SavedSpec, copy: bool) -> Callable[[Any], Any]:
     """The function from an argument's value to what is kept of it. With `copy`, for an argument
     that the operator is about to overwrite, a tensor is copied first.
     """

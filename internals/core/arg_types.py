@@ -97,18 +97,18 @@ def is_int(v: Any) -> bool:
         return True
     if isinstance(v, (bool, np.bool_)):
         return False
-    return isinstance(v, (int, np.integer)) or (_holds_number(v) and v.dtype.category == 1)
+    return isinstance(v, (int, np.integer)) or (_holds_scalar(v) and v.dtype.category == 1)
 
 
 def _is_float(v: object) -> bool:
-    return isinstance(v, (float, np.floating)) or is_int(v) or _holds_number(v)
+    return isinstance(v, (float, np.floating)) or is_int(v) or _holds_scalar(v)
 
 
 def is_number(v: object) -> bool:
-    return isinstance(v, (int, float, complex, np.number, np.bool_)) or _holds_number(v)
+    return isinstance(v, (int, float, complex, np.number, np.bool_)) or _holds_scalar(v)
 
 
-def _holds_number(v: object) -> bool:
+def _holds_scalar(v: object) -> bool:
     """Whether `v` is a 0-d tensor that may stand for its number. One that requires a gradient may
     not: it would not get one.
     """

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 KIND = "cubin"
 FOR_A_GPU = b"\x7fELF", b"\xbe\x00"  # bytes 0-3 of an ELF file, and its machine, 18-19 (EM_CUDA)
 # modules of this package whose text is in the key: they decide what is compiled, and how
-HOW = ("compiled", "cubins", "ptx_compiler", "assert_fail")
+MODULES_IN_KEY = ("compiled", "cubins", "ptx_compiler", "assert_fail")
 COMPILERS = ("numba-cuda", "llvmlite", "cuda-core", "nvidia-nvvm", "nvidia-nvjitlink")
 
 
@@ -66,8 +66,13 @@ def key_of(kernel: Kernel, args: tuple[Any, ...], cc: tuple[int, int]) -> str:
 
 @once
 def versions() -> str:
-    """A digest of the modules in `HOW`, and of the versions of Python and of the compilers."""
-    how = [Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8") for name in HOW]
+    """A digest of the modules in `MODULES_IN_KEY`, and of the versions of Python and of the
+    compilers.
+    """
+    how = [
+        Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
+        for name in MODULES_IN_KEY
+    ]
     return digest(*how, str(sys.version_info[:2]), *map(_version, COMPILERS))
 
 

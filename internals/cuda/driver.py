@@ -175,7 +175,9 @@ class Driver(ABC):
     ) -> None:
         """Queue a kernel. `args`: DeviceArrays, numbers, tuples of ints."""
 
-    def launch_again(self, again: Repeated, tensors: list[Any], numbers: tuple[Any, ...]) -> None:
+    def launch_repeated(
+        self, again: Repeated, tensors: list[Any], numbers: tuple[Any, ...]
+    ) -> None:
         """Queue a repeated launch on the current stream. A driver may keep what it has prepared in
         `again.call` (`launch.py`).
         """

@@ -233,7 +233,9 @@ class GpuDriver(Driver):
         call, numbers = _launching().call_for(self, device, kernel, args)
         self._launch(device, stream, call, grid, block, numbers)
 
-    def launch_again(self, again: Repeated, tensors: list[Any], numbers: tuple[Any, ...]) -> None:
+    def launch_repeated(
+        self, again: Repeated, tensors: list[Any], numbers: tuple[Any, ...]
+    ) -> None:
         device = tensors[0]._geometry.device.index
         self.enter(device)
         call, launch = again.call, again.launch

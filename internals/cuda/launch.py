@@ -76,7 +76,7 @@ class Repeated:
     same.
 
     The kernel's arguments are the elements of the tensors (`flat`), the tuple of numbers, and the
-    rest. `Driver.launch_again` starts it, and keeps in `call` what it can prepare for the next
+    rest. `Driver.launch_repeated` starts it, and keeps in `call` what it can prepare for the next
     time.
     """
 

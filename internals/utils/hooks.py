@@ -67,7 +67,7 @@ class BackwardHook:
         self.module, self.user_hooks, self.user_pre_hooks = module, user_hooks, user_pre_hooks
         # what the outputs' node saw, until the inputs' node has used it
         self.grad_outputs: Any = None
-        self.inputs: Places | None = None
+        self.inputs: TensorPositions | None = None
         self.n_inputs = 0
 
     def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -138,7 +138,7 @@ class BackwardHook:
         return self.inputs.collect(grads)
 
 
-class Places:
+class TensorPositions:
     """Where among `n` values the tensors are."""
 
     def __init__(self, indices: list[int], n: int) -> None:
@@ -155,7 +155,7 @@ class Places:
 
 def through_identity(
     values: tuple[Any, ...], hook: Callable[..., Any]
-) -> tuple[tuple[Any, ...], Places | None]:
+) -> tuple[tuple[Any, ...], TensorPositions | None]:
     """`values` with the tensors passed through an identity, on whose node `hook` is registered; and
     where the tensors are.
 
@@ -164,7 +164,9 @@ def through_identity(
     from internals import Tensor, is_grad_enabled
     from internals.nn._functions import BackwardHookFunction
 
-    places = Places([i for i, v in enumerate(values) if isinstance(v, Tensor)], len(values))
+    places = TensorPositions(
+        [i for i, v in enumerate(values) if isinstance(v, Tensor)], len(values)
+    )
     tensors = places.collect(values)
     if not (is_grad_enabled() and any(t.requires_grad for t in tensors)):
         return values, None

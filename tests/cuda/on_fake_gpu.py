@@ -53,9 +53,11 @@ class InterpretingDriver(GpuDriver):
         except Exception as error:  # told when somebody waits for the device
             self.failure = error
 
-    def launch_again(self, again: Repeated, tensors: list[Any], numbers: tuple[Any, ...]) -> None:
+    def launch_repeated(
+        self, again: Repeated, tensors: list[Any], numbers: tuple[Any, ...]
+    ) -> None:
         """What is packed has to be what `launch` packs."""
-        super().launch_again(again, tensors, numbers)
+        super().launch_repeated(again, tensors, numbers)
         packed = bytes(again.call.memory)
         args = (*map(flat, tensors), numbers, *again.rest)
         call, values = gpu_launch.call_for(self, tensors[0].device.index, again.launch.kernel, args)

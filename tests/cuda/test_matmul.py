@@ -155,7 +155,7 @@ def test_the_blocked_kernel_in_other_blockings(
     a, b = random_tensor((m, k)), random_tensor((k, n))
     c = internals.empty(m, n, device="cuda")
     x, y = a.cuda(), b.cuda()
-    where = matmul.Product((0, k, 1), (0, n, 1), (0, n, 1), (0, n, 1))
+    where = matmul.GemmStrides((0, k, 1), (0, n, 1), (0, n, 1), (0, n, 1))
     kernel = matmul.blocked(np.float32, blocking, a_along_k, b_along_k)
     kernel[blocking.grid(m, n, 1), blocking.threads](
         flat(c), flat(x), flat(y), flat(c), m, n, k, k, 1, where, np.float32(1), np.float32(0)
@@ -176,7 +176,7 @@ def test_the_sums_of_a_thread_stay_in_registers() -> None:
     local memory.
     """
     kernel = matmul.blocked(np.float32, matmul.LARGE, True, False)
-    where = matmul.Product(*[(1, 1, 1)] * 4)
+    where = matmul.GemmStrides(*[(1, 1, 1)] * 4)
     try:
         text = ptx(kernel, *["float32[:]"] * 4, *[int] * 5, where, np.float32, np.float32)
     except PtxUnavailable as error:
@@ -322,7 +322,7 @@ def test_which_kernel_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_form_has_bank_conflicts_and_each_reads_less_than_the_last() -> None:
     n, one = 32, np.float32(1)
     a, b = (np.random.default_rng(seed).random((n, n), np.float32) for seed in (0, 1))
-    where, cut = matmul.Product(*[(0, n, 1)] * 4), Blocking(32, 32, 8, 4, 4)
+    where, cut = matmul.GemmStrides(*[(0, n, 1)] * 4), Blocking(32, 32, 8, 4, 4)
     logs = []
     for kernel, grid, block, extra in (
         (matmul.naive(np.float32), (1, 4), (32, 8), ()),

@@ -58,9 +58,7 @@ def test_the_insert_point_survives_the_node_it_was_at() -> None:
 
 def test_inputs_are_values() -> None:
     graph = Graph()
-    with pytest.raises(
-        TypeError, match="the inputs of a node are Values, not int\n"
-    ):
+    with pytest.raises(TypeError, match="the inputs of a node are Values, not int\n"):
         graph.create("aten::relu", [3])  # type: ignore[list-item]
 
 
@@ -71,7 +69,7 @@ def there_and_back(x: Tensor) -> Tensor:
 def test_phases_print_as_a_table() -> None:
     phases = jit.script(there_and_back).phases(torch.ones(2, 2))
     assert len(phases) > 10
-    assert repr(phases[0]) == "PassRecord(name='inline', changed=False)"
+    assert repr(phases[0]) == "PassReport(name='inline', changed=False)"
     lines = str(phases).splitlines()
     assert lines[0].split() == ["pass", "changed", "what"]
     assert len(lines) == len(phases) + 1

@@ -76,7 +76,7 @@ def evaluate(
             out[i] = x[i] * scale + shift
 
 
-class Given(NamedTuple):
+class Present(NamedTuple):
     """1 for each optional tensor that was given, 0 for each that was not."""
 
     weight: int
@@ -88,7 +88,7 @@ class Given(NamedTuple):
 @kernel
 def train(
     begin: int, end: int, x: Values, weight: Values, bias: Values, running_mean: Values,
-    running_var: Values, out: Values, mean: Values, rstd: Values, has: Given, batch: Batch,
+    running_var: Values, out: Values, mean: Values, rstd: Values, has: Present, batch: Batch,
     momentum: float, eps: float,
 ) -> None:  # fmt: skip
     """Normalizes by the batch's own mean and variance, and moves the running ones towards them. One
@@ -197,7 +197,7 @@ def run_train(
     variance. False where there is no machine code.
     """
     batch, given = _batch(x), (weight, bias, *running)
-    has = Given(*(t is not None for t in given))
+    has = Present(*(t is not None for t in given))
     tensors = x, *given, out, mean, rstd
     return run_typed(
         train, x.dtype, batch.channels, _grain(batch), *tensors, has, batch, momentum, eps

@@ -97,19 +97,19 @@ def convolve(
     in_place = images * effort(tile, rows, plan.places)
     by_columns = effort(tile_of_columns, rows, places) + COPY * places
     if in_place <= by_columns:
-        _read_where_it_lies(x, weight, bias, out, window, groups, plan, tile)
+        _read_in_place(x, weight, bias, out, window, groups, plan, tile)
     else:
         _lay_out_columns(x, weight, bias, out, window, groups)
 
 
-def _read_where_it_lies(
+def _read_in_place(
     x: Tensor, weight: int, bias: Tensor | None, out: Tensor, window: Window, groups: int,
     plan: Plan, tile: Tile,
 ) -> None:  # fmt: skip
     """`convolve` by a product that reads the windows from the image with its border."""
     (images, channels, _, _), (_, outputs, _, width) = x.shape, out.shape
     inputs, rows, places = channels // groups, outputs // groups, plan.places
-    copied = not (plan.as_it_lies and x.is_contiguous())
+    copied = not (plan.needs_no_copy and x.is_contiguous())
     cut = not (plan.columns == width and bias is None and out.is_contiguous())
     per_chunk = max(
         1,

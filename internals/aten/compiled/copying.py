@@ -33,7 +33,7 @@ from .elementwise import (
     WORTH_THREADS,
     Operand,
     Plan,
-    are_apart,
+    are_disjoint,
     planned,
     spans_overlap,
 )
@@ -74,7 +74,11 @@ def copy_reversed(target: Tensor, source: Tensor, dims: Sequence[int]) -> bool:
         first += (sizes[d] - 1) * strides[d]
         strides[d] = -strides[d]
     plan = plan_copy(g.dtype, source.dtype, tuple(sizes), g.strides, tuple(strides))
-    if plan is None or not use_compiled(g.numel, WORTH_COMPILING) or not are_apart(target, source):
+    if (
+        plan is None
+        or not use_compiled(g.numel, WORTH_COMPILING)
+        or not are_disjoint(target, source)
+    ):
         return False
     plan.run(backed_ptr(target), backed_ptr(source) + first * source.itemsize)
     return True
@@ -84,7 +88,7 @@ def join(out: Tensor, tensors: Sequence[Tensor], dim: int) -> bool:
     """Write `tensors` to `out`, one after the other along `dim`. False, with nothing written, if
     numpy has to do it."""
     g = out._geometry
-    if not use_compiled(g.numel, WORTH_COMPILING) or not are_apart(out, *tensors):
+    if not use_compiled(g.numel, WORTH_COMPILING) or not are_disjoint(out, *tensors):
         return False
     parts: list[tuple[Plan, int, int]] = []  # all planned before the first is written
     address = backed_ptr(out)

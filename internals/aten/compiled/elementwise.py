@@ -267,7 +267,7 @@ def spans_overlap(a: TensorImpl, b: TensorImpl) -> bool:
     return begin_a < end_b and begin_b < end_a
 
 
-def are_apart(written: TensorImpl, *read: TensorImpl) -> bool:
+def are_disjoint(written: TensorImpl, *read: TensorImpl) -> bool:
     """Whether `written` shares its storage with none of `read`, and all are on the CPU."""
     return written.device is CPU and all(
         t._storage is not written._storage and t.device is CPU for t in read

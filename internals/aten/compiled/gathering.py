@@ -37,7 +37,7 @@ from internals.machine_code.records import Elements, Indices
 from internals.machine_code.settings import use_compiled
 
 from .copying import BITS
-from .elementwise import GRAIN, WORDS, WORTH_COMPILING, are_apart
+from .elementwise import GRAIN, WORDS, WORTH_COMPILING, are_disjoint
 from .entries import run
 
 T, OP = template("T"), template("OP")  # the dtype, and how a new element joins the old one
@@ -246,7 +246,7 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | Any, reduce: str =
     kept_alive, values = None, None  # the memory of a number must live while the kernel runs
     if isinstance(src, TensorImpl):
         values = _block_of(src, dim, index.shape)
-        if values is None or not are_apart(x, index, src):
+        if values is None or not are_disjoint(x, index, src):
             return False
         address, src_steps = backed_ptr(src), values.strides
     else:  # a number: strides of 0 read it for every element
@@ -256,7 +256,7 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | Any, reduce: str =
         words is None
         or not x.is_contiguous()
         or not _usable(index, index.numel())
-        or not are_apart(x, index)
+        or not are_disjoint(x, index)
     ):
         return False
     # a single slice: threads share its columns
@@ -297,7 +297,7 @@ def index_add(
         words is None
         or not x.is_contiguous()
         or not _usable(index, src.numel())
-        or not are_apart(x, index, src)
+        or not are_disjoint(x, index, src)
     ):
         return False
     if index.dim() > 1 and not index.is_contiguous():
@@ -320,7 +320,11 @@ def index_add(
 def _reads(out: Tensor, x: Tensor, index: Tensor) -> str | None:
     """The name of the elements' dtype for a kernel that reads them into `out`; None if there is no
     such kernel, or it does not pay."""
-    if not out.is_contiguous() or not _usable(index, out.numel()) or not are_apart(out, x, index):
+    if (
+        not out.is_contiguous()
+        or not _usable(index, out.numel())
+        or not are_disjoint(out, x, index)
+    ):
         return None
     return _bits(x) if x.numel() else None
 

@@ -73,7 +73,7 @@ class Plan(NamedTuple):
     columns: int
     offsets: Table  # of the kernel's elements from the window's first, channel after channel
     places: int  # how many sums are computed for each output channel
-    as_it_lies: bool  # whether the image itself has this layout, so needs no copy
+    needs_no_copy: bool  # whether the image itself has this layout, so needs no copy
 
     @property
     def plane(self) -> int:
@@ -104,7 +104,7 @@ def planned(
     offsets = (np.arange(channels, dtype=np.int64)[:, None] * (parts * plane) + of_kernel).reshape(
         -1
     )
-    as_it_lies = stride == (1, 1) and padding == (0, 0) and (rows, columns) == (height, width)
+    needs_no_copy = stride == (1, 1) and padding == (0, 0) and (rows, columns) == (height, width)
     phases = np.array([(r, c) for r in used[0] for c in used[1]], np.int64)
     return Plan(
         Table(phases),
@@ -113,7 +113,7 @@ def planned(
         columns,
         Table(offsets),
         (out_height - 1) * columns + out_width,  # up to the last place of the last row
-        as_it_lies,
+        needs_no_copy,
     )
 
 

@@ -16,7 +16,7 @@ Element by element
                                                     polynomials
     loops, real                                     the loops that numpy lacks; which dtypes a
                                                     function of reals takes
-    activations, activations_composed, activations_backward, random_slopes
+    activations, activations_composed, activations_backward, rrelu
 
 Reductions and statistics
     reductions, extrema, moments, norms             sum, any; max, argmax, aminmax; var, std; norm,

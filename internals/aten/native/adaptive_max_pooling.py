@@ -21,9 +21,9 @@ from internals.aten.dtype_checks import TYPE_META_NAME, check_dtype
 from internals.core import dtype as dt
 from internals.core.tensor_impl import Tensor, array, empty_contiguous
 
-from .pooling import check_places
+from .pooling import check_nonempty
 from .pooling_1d import check_one
-from .pooling_backward import scatter_to_places
+from .pooling_backward import scatter_to_positions
 
 
 def adaptive_max_pool1d(self: Tensor, output_size: Sequence[int]) -> tuple[Any, Any]:
@@ -37,7 +37,7 @@ def adaptive_max_pool1d(self: Tensor, output_size: Sequence[int]) -> tuple[Any, 
             f"Expected 2 to 3 dimensions, but got {self.dim()}-dimensional tensor for argument #1 "
             "'self' (while checking arguments for adaptive_max_pool1d)"
         )
-    check_places("adaptive_max_pool1d", self, self.dim() - 1)
+    check_nonempty("adaptive_max_pool1d", self, self.dim() - 1)
     values, indices = ops.adaptive_max_pool2d(self.unsqueeze(-2), [1, *output_size])
     return values.squeeze(-2), indices.squeeze(-2)
 
@@ -51,7 +51,7 @@ def _gradient(name: str, dims: int, grad_output: Tensor, self: Tensor, indices: 
             f"{name}(): Expected {dims + 1}D or {dims + 2}D grad_output, but got: "
             f"{list(grad_output.shape)}"
         )
-    check_places(name, grad_output, grad_output.dim() - 1, "grad_output")
+    check_nonempty(name, grad_output, grad_output.dim() - 1, "grad_output")
     for t, what in ((grad_output, "grad_output"), (indices, "indices")):
         if (*t.shape[:-dims], *grad_output.shape[-dims:]) != (
             *self.shape[:-dims],
@@ -66,7 +66,7 @@ def _gradient(name: str, dims: int, grad_output: Tensor, self: Tensor, indices: 
             f"{TYPE_META_NAME[grad_output.dtype]}"
         )
     check_dtype(name, self.dtype, dt.FLOATING)
-    return scatter_to_places(grad_output, indices, self.shape, dims)
+    return scatter_to_positions(grad_output, indices, self.shape, dims)
 
 
 # Each gradient is added at its maximum's position in the H·W plane, which is in `indices`.
@@ -83,7 +83,7 @@ def _pool(name: str, dims: int, t: Tensor, output_size: Sequence[int]) -> tuple[
         raise RuntimeError(
             f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(t.shape)}"
         )
-    check_places(name, t, t.dim() - 1)
+    check_nonempty(name, t, t.dim() - 1)
     check_dtype(name, t.dtype, dt.FLOATING)
     sizes = (*t.shape[:-dims], *output_size)
     values, indices = (empty_contiguous(sizes, d, t.device) for d in (t.dtype, dt.int64))

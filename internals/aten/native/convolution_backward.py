@@ -25,7 +25,7 @@ from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous, f
 from internals.machine_code.settings import use_compiled
 
 from .convolution import COMPILED, compiled_fits, forward, input_gradient, weight_gradient, work
-from .convolution_checks import checked_arguments, gradients_of_nothing
+from .convolution_checks import checked_arguments, empty_gradients
 from .gradient_checks import check_sizes
 from .memory_format import empty_as
 
@@ -55,7 +55,7 @@ def convolution_backward(
     check_same_dtype(input, grad_output)
     how = stride, padding, dilation
     if not input.shape[1]:
-        return gradients_of_nothing(input, weight, bias_sizes, output_mask)
+        return empty_gradients(input, weight, bias_sizes, output_mask)
     if input.device is not CPU:
         results = (
             empty_as(input, input.shape) if output_mask[0] else None,

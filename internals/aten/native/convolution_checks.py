@@ -62,7 +62,7 @@ def checked_arguments(
     return stride, padding, dilation, (input.shape[0], channels if input.shape[1] else 0, *sizes)
 
 
-def gradients_of_nothing(
+def empty_gradients(
     input: Tensor, weight: Tensor, bias_sizes: Sequence[int] | None, output_mask: Sequence[bool]
 ) -> tuple[Any, Any, Any]:
     """The result of `convolution_backward` for an input without channels: zeros in the sizes of

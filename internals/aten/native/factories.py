@@ -383,7 +383,7 @@ def linspace(
         return range_out(out, values, warns=False)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    result_dtype = kind_between("linspace", start, end, dtype)
+    result_dtype = range_dtype("linspace", start, end, dtype)
     if result_dtype.category == dt.BOOL:
         raise NotImplementedError("\"linspace_cpu\" not implemented for 'Bool'")
     t = empty((steps,), result_dtype, layout, device, pin_memory)
@@ -411,7 +411,7 @@ def linspace(
     return t
 
 
-def kind_between(op: str, start: Any, end: Any, dtype: dtype | None) -> Any:
+def range_dtype(op: str, start: Any, end: Any, dtype: dtype | None) -> Any:
     """The dtype of a range: `dtype`, or the default dtype, complex if one of the ends is. Raises
     RuntimeError for complex ends with a `dtype` that is not complex.
     """

@@ -22,7 +22,7 @@ from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.tensor_impl import Array, Tensor, array, empty_contiguous
 
-from .pooling_backward import scatter_to_places
+from .pooling_backward import scatter_to_positions
 
 _SIDES = ("time", "height", "width")
 
@@ -35,7 +35,7 @@ def fractional_max_pool2d_backward(
     indices: Tensor,
 ) -> Any:
     """The gradient of the input: each gradient is added at its maximum's position, in `indices`."""
-    return scatter_to_places(grad_output, indices, self.shape, 2)
+    return scatter_to_positions(grad_output, indices, self.shape, 2)
 
 
 def fractional_max_pool3d_backward(
@@ -46,7 +46,7 @@ def fractional_max_pool3d_backward(
     indices: Tensor,
 ) -> Any:
     """The gradient of the input: each gradient is added at its maximum's position, in `indices`."""
-    return scatter_to_places(grad_output, indices, self.shape, 3)
+    return scatter_to_positions(grad_output, indices, self.shape, 3)
 
 
 def _pool(

@@ -36,7 +36,7 @@ from .views import expand
 def mm(self: Tensor, mat2: Tensor, out: Tensor | None = None) -> Any:
     """The matrix product, (n, k) by (k, m). Raises RuntimeError for other shapes or two dtypes."""
     # fast path: one cached look at the geometries replaces all the checks below
-    usual = _usual_product(self._geometry, mat2._geometry)
+    usual = _common_product(self._geometry, mat2._geometry)
     if usual is not None and out is None:
         return _dot(usual, self, mat2)
     _check(self.dim() == 2, "self must be a matrix")
@@ -55,7 +55,7 @@ def mm(self: Tensor, mat2: Tensor, out: Tensor | None = None) -> Any:
 
 def bmm(self: Tensor, mat2: Tensor, out: Tensor | None = None) -> Any:
     """One matrix product for each batch: (b, n, k) by (b, k, m)."""
-    usual = _usual_batches(self._geometry, mat2._geometry)
+    usual = _common_batches(self._geometry, mat2._geometry)
     if usual is not None and out is None:
         result = empty(usual)
         _multiply_batches(self, mat2, result)
@@ -71,7 +71,7 @@ def bmm(self: Tensor, mat2: Tensor, out: Tensor | None = None) -> Any:
 
 def mv(self: Tensor, vec: Tensor, out: Tensor | None = None) -> Any:
     """Matrix times vector, (n, m) by (m): a vector of n elements."""
-    usual = _usual_product(self._geometry, vec._geometry, None, 1)
+    usual = _common_product(self._geometry, vec._geometry, None, 1)
     if usual is not None and out is None:
         return _dot(usual, self, vec)
     got = f"1, {self.dim()}, {vec.dim()}"
@@ -120,7 +120,7 @@ def addmm(
     out: Tensor | None = None,
 ) -> Any:
     """beta * self + alpha * (mat1 @ mat2); `self` is broadcast to the product's shape."""
-    usual = _usual_product(mat1._geometry, mat2._geometry, self._geometry)
+    usual = _common_product(mat1._geometry, mat2._geometry, self._geometry)
     if usual is not None and out is None and alpha == beta == 1:
         result = empty(usual)  # (n, m); the addend is (n, m), or (m) and numpy broadcasts it
         if mat2._geometry.numel >= settings.least and _rows_dot(mat1, mat2, self, result):
@@ -176,7 +176,7 @@ def baddbmm(
     out: Tensor | None = None,
 ) -> Any:
     """beta * self + alpha * (batch1 @ batch2), batch by batch."""
-    usual = _usual_batches(batch1._geometry, batch2._geometry)
+    usual = _common_batches(batch1._geometry, batch2._geometry)
     # fast path: the product, then the addend (b, n, m), in place
     if usual is not None and out is None and alpha == beta == 1 and _is_like(self, usual):
         result = empty(usual)
@@ -222,7 +222,7 @@ def addbmm(
 
 
 @lru_cache(maxsize=1 << 12)
-def _usual_product(
+def _common_product(
     a: Geometry, b: Geometry, addend: Geometry | None = None, ndim: int = 2
 ) -> Geometry | None:
     """The geometry of `a @ b` if nothing has to be checked or converted, else None.
@@ -254,7 +254,7 @@ def _usual_product(
 
 
 @lru_cache(maxsize=1 << 12)
-def _usual_batches(a: Geometry, b: Geometry) -> Geometry | None:
+def _common_batches(a: Geometry, b: Geometry) -> Geometry | None:
     """The geometry of `a @ b` for (b, n, k) and (b, k, m) of one floating dtype on the CPU, where
     nothing has to be checked or converted; else None.
     """
@@ -295,7 +295,7 @@ def _multiply_batches(a: Tensor, b: Tensor, out: Tensor) -> None:
 
 
 def _dot(g: Geometry, a: Tensor, b: Tensor) -> Any:
-    """`a @ b` for operands that `_usual_product` found to fit, with the geometry it gave."""
+    """`a @ b` for operands that `_common_product` found to fit, with the geometry it gave."""
     result = empty(g)
     if b._geometry.numel >= settings.least and _rows_dot(a, b, None, result):
         return result
@@ -326,7 +326,7 @@ def product(a: Array, b: Array, out: Array | None = None) -> Any:
                 return wide
             out[...] = wide
             return out
-        return np.matmul(_blas_ready(a), _blas_ready(b), out)
+        return np.matmul(_blas_operand(a), _blas_operand(b), out)
     finally:
         restore(token)
 
@@ -384,7 +384,7 @@ def _is_for_blas(a: Array, b: Array) -> bool:
     return a.ndim == 2 and a.dtype != np.float16 and (b.ndim == 2 or b.strides != (0,))
 
 
-def _blas_ready(a: Array) -> Any:
+def _blas_operand(a: Array) -> Any:
     """`a`, copied if its last two dimensions are both strided: BLAS needs one of them packed."""
     return a if a.ndim < 2 or a.itemsize in a.strides[-2:] else np.ascontiguousarray(a)
 

@@ -42,7 +42,7 @@ def nll_loss_forward(
     """
     # fast path for training: a contiguous matrix, no weights, every target a class
     if weight is None and reduction != NONE:
-        usual = _usual_rows(self._geometry, target._geometry)
+        usual = _common_rows(self._geometry, target._geometry)
         if usual is not None and _all_count(t := array(target), usual[1], ignore_index):
             return _reduce_all(array(self), usual[0] + t, self._geometry.dtype, reduction)
     if self.dim() == 1 and target.dim() == 1:
@@ -305,7 +305,7 @@ def _reduce_all(x: Array, positions: Array, dtype: dtype, reduction: int) -> tup
 
 
 @lru_cache(maxsize=1 << 10)
-def _usual_rows(x: Geometry, t: Geometry) -> tuple[Any, int] | None:
+def _common_rows(x: Geometry, t: Geometry) -> tuple[Any, int] | None:
     """The offsets at which the rows of `x` begin, and the rows' length, if `x` is a matrix of
     contiguous floats and `t` holds an int64 for each row; else None.
     """
@@ -362,7 +362,7 @@ def _put(
     """
     are_scalars = () == grad_output._geometry.sizes == total_weight._geometry.sizes
     usual = (
-        _usual_rows(self._geometry, target._geometry)
+        _common_rows(self._geometry, target._geometry)
         if weight is None and reduction == MEAN and are_scalars
         else None
     )

@@ -192,7 +192,7 @@ def _adaptive_avg_pool(dims: int, self: Tensor, output_size: Sequence[int]) -> A
         raise RuntimeError(
             f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(self.shape)}"
         )
-    check_places(name, self, 2 if dims == 2 else self.dim() - 1)
+    check_nonempty(name, self, 2 if dims == 2 else self.dim() - 1)
     if not self.dtype.is_floating_point:
         raise not_implemented(name if dims == 2 else f"{name}_cpu", self.dtype)
     out = pooled(self, dims, output_size, self.dtype)
@@ -409,7 +409,7 @@ def avg_pool_arguments(
     return kernel, stride, padding, size
 
 
-def check_places(name: str, t: Tensor, dims: int, what: str = "input") -> None:
+def check_nonempty(name: str, t: Tensor, dims: int, what: str = "input") -> None:
     """Raises RuntimeError where one of the last `dims` sizes is 0."""
     for dim in range(t.dim() - dims, t.dim()):
         if t.shape[dim] == 0:

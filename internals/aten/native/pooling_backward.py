@@ -32,7 +32,7 @@ from .pooling import (
     avg_pool_arguments,
     batched,
     beyond,
-    check_places,
+    check_nonempty,
     compiled_for,
     divisors_of,
     fill,
@@ -98,7 +98,7 @@ def max_pool3d_with_indices_backward(
         3, self, kernel_size, stride, padding, dilation, ceil_mode, "_backward"
     )
     check_pool_gradient(grad_output, self, size, indices)
-    return scatter_to_places(grad_output, indices, self.shape, 3)
+    return scatter_to_positions(grad_output, indices, self.shape, 3)
 
 
 def avg_pool2d_backward(
@@ -209,7 +209,9 @@ def _spread_evenly(result: Tensor, grad_output: Tensor, dims: int) -> Any:
     return fill(result, g)
 
 
-def scatter_to_places(grad_output: Tensor, indices: Tensor, sizes: Sequence[int], dims: int) -> Any:
+def scatter_to_positions(
+    grad_output: Tensor, indices: Tensor, sizes: Sequence[int], dims: int
+) -> Any:
     """Zeros of `sizes`, plus each gradient at its index, which counts the elements of the last
     `dims` dimensions. Raises RuntimeError unless `indices` is int64 and the sizes fit.
     """
@@ -226,7 +228,8 @@ def scatter_to_places(grad_output: Tensor, indices: Tensor, sizes: Sequence[int]
 def _scatter(
     result: Tensor, grad_output: Tensor, indices: Tensor, dims: int, disjoint: bool = False
 ) -> Any:
-    """Fill `result` as `scatter_to_places` says. Where windows are `disjoint`, no two of them share
+    """Fill `result` as `scatter_to_positions` says. Where windows are `disjoint`, no two of them
+    share
     an element, and plain assignment does; otherwise equal positions add up.
     """
     planes, size = prod(result.shape[:-dims]), prod(result.shape[-dims:])
@@ -265,7 +268,7 @@ def check_adaptive_gradient(
     """Raises RuntimeError unless `grad_output` may be that of an adaptive pooling of `self`,
     NotImplementedError unless the dtype is a floating one.
     """
-    check_places(name, grad_output, grad_output.dim() - 1, "grad_output")
+    check_nonempty(name, grad_output, grad_output.dim() - 1, "grad_output")
     if self.dim() not in (dims + 1, dims + 2):
         raise RuntimeError(
             f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(self.shape)}"

@@ -25,7 +25,7 @@ from internals.core.scalar import Scalar, checked
 from internals.core.tensor_impl import Tensor, TensorImpl, array
 from internals.core.warn import warn
 
-from .factories import arange_start_step, empty, kind_between, linspace
+from .factories import arange_start_step, empty, linspace, range_dtype
 
 DEPRECATED = (
     "torch.range is deprecated and will be removed in a future release because its behavior is "
@@ -53,7 +53,7 @@ def logspace(
         return range_out(out, values, warns=False)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    kind = kind_between("logspace", start, end, dtype)
+    kind = range_dtype("logspace", start, end, dtype)
     if kind.category == dt.BOOL and steps > 1:
         raise not_implemented("logspace_cpu", kind)
     t = empty((steps,), kind, layout, device, pin_memory)

@@ -110,7 +110,7 @@ def im2col(
     """`nn.functional.unfold`: the windows of (N, C, H, W) as columns (N, C · kH · kW, windows).
     Raises RuntimeError for sizes that do not fit.
     """
-    places = im2col_places(self, kernel_size, dilation, padding, stride)
+    places = im2col_window_counts(self, kernel_size, dilation, padding, stride)
     rows = self.shape[-3] * kernel_size[0] * kernel_size[1]
     out = empty_contiguous((*self.shape[:-3], rows, places[0] * places[1]), self.dtype, self.device)
     if not self._geometry.stored:
@@ -134,7 +134,7 @@ def col2im(
     """The adjoint of `im2col`: columns (N, C · kH · kW, windows), added up into
     (N, C, *output_size). Raises RuntimeError for sizes that do not fit.
     """
-    places = col2im_places(self, output_size, kernel_size, dilation, padding, stride)
+    places = col2im_window_counts(self, output_size, kernel_size, dilation, padding, stride)
     channels = self.shape[-2] // (kernel_size[0] * kernel_size[1])
     out = empty_contiguous((*self.shape[:-2], channels, *output_size), self.dtype, self.device)
     if not self._geometry.stored:
@@ -146,7 +146,7 @@ def col2im(
     return out
 
 
-def im2col_places(
+def im2col_window_counts(
     t: Tensor,
     kernel_size: Sequence[int],
     dilation: Sequence[int],
@@ -184,7 +184,7 @@ def im2col_places(
     return places
 
 
-def col2im_places(
+def col2im_window_counts(
     t: Tensor,
     output_size: Sequence[int],
     kernel_size: Sequence[int],

@@ -33,7 +33,7 @@ def cumsum_backward(grad: Tensor, dim: int, dtype: dtype) -> Any:
     """The sums of the gradients from each place on, in `dtype`, that of the input."""
     if grad.dtype is not dtype:
         grad = grad.to(dtype)
-    return grad if grad.numel() <= 1 or grad.shape[dim] == 1 else _sum_from_here_on(grad, dim)
+    return grad if grad.numel() <= 1 or grad.shape[dim] == 1 else _reverse_cumsum(grad, dim)
 
 
 def prod_backward(grad: Tensor, self: Tensor, result: Tensor) -> Any:
@@ -73,14 +73,14 @@ def cumprod_backward(grad: Tensor, self: Tensor, dim: int, result: Tensor) -> An
     zero = self == 0
     self, result = conj(self), conj(result)
     if not zero.any().item():
-        return _sum_from_here_on(grad * result, dim) / self
+        return _reverse_cumsum(grad * result, dim) / self
     if is_grad_enabled():
         return _all_products_of_others(grad, self, dim)
     # The elements of a row are of three kinds. Before the first zero the usual formula holds; later
     # results are 0 and add nothing.
     zeros_so_far = zero.cumsum(dim)
     first_zero = zero.logical_and(zeros_so_far == 1)
-    before = _sum_from_here_on(grad * result, dim) / self.masked_fill(zero, 1)
+    before = _reverse_cumsum(grad * result, dim) / self.masked_fill(zero, 1)
     # At the first zero the gradient is the sum over the products with a 1 in its place, from there
     # on. Behind it every product of other factors contains that zero: the gradient is 0.
     without_first = (grad * self.masked_fill(first_zero, 1).cumprod(dim)).masked_fill(
@@ -109,22 +109,22 @@ def logcumsumexp_backward(grad: Tensor, self: Any, result: Any, dim: int) -> Any
     if not grad.dim() or not grad.numel():
         return grad
     if grad.is_complex():
-        return (_log_sum_from_here_on(grad.conj().log() - result, dim) + self).exp().conj()
+        return (_reverse_logcumsumexp(grad.conj().log() - result, dim) + self).exp().conj()
     # `none`, the smallest finite number, stands for the logarithm of 0
     size, none = grad.abs().log(), finfo(grad.dtype).min
     positive, negative = (
-        (_log_sum_from_here_on(size.masked_fill(sign, none) - result, dim) + self).exp()
+        (_reverse_logcumsumexp(size.masked_fill(sign, none) - result, dim) + self).exp()
         for sign in (grad <= 0, grad >= 0)
     )
     return positive - negative
 
 
-def _log_sum_from_here_on(t: Any, dim: int) -> Any:
+def _reverse_logcumsumexp(t: Any, dim: int) -> Any:
     """The logarithms of the sums of exp(t) from each place on."""
     return t.flip((dim,)).logcumsumexp(dim).flip((dim,))
 
 
-def _sum_from_here_on(t: Tensor, dim: int) -> Any:
+def _reverse_cumsum(t: Tensor, dim: int) -> Any:
     """The sums from each place on to the end of the row."""
     return t.flip((dim,)).cumsum(dim).flip((dim,))
 

@@ -97,7 +97,7 @@ def window_by_element(x: Elements, group: int, p: int, q: int, how: Windows):
 
 
 @device_function
-def covering_place(group: int, q: int, e: int, how: Windows):
+def covering_index(group: int, q: int, e: int, how: Windows):
     """The offset in y of the window that meets pixel e with q = (output channel, kernel element);
     -1 if there is none.
     """
@@ -120,7 +120,7 @@ def covering_element(y: Elements, group: int, q: int, e: int, how: Windows):
     """y at that place, or zero. That zero times an infinite weight would be NaN; `gathered` avoids
     it by omitting the product.
     """
-    at = covering_place(group, q, e, how)
+    at = covering_index(group, q, e, how)
     value = ACC(0)
     if at >= 0:
         value = ACC(y[at])
@@ -158,7 +158,7 @@ def weight_of_channel(w: Elements, group: int, i: int, q: int, how: Windows):
 
 
 @device_function
-def output_place(p: int, how: Windows):
+def output_index(p: int, how: Windows):
     """COLUMN of the forward product: where window p lies in y."""
     return place(p, how.places, how.y)
 
@@ -183,7 +183,7 @@ def store_output(
 
 
 @device_function
-def pixel_place(e: int, how: Windows):
+def pixel_index(e: int, how: Windows):
     """COLUMN of the gradient of the input: where pixel e lies in the image."""
     return place(e, how.sizes, how.image)
 
@@ -208,7 +208,7 @@ def store_pixel(
 
 
 @device_function
-def weight_place(q: int, how: Windows):
+def weight_index(q: int, how: Windows):
     """COLUMN of the gradient of the weight: its columns are contiguous."""
     return q
 
@@ -283,8 +283,8 @@ def gathered(
         group, i = split(row, m)
         total = ACC(0)
         for q in range(k):
-            at = covering_place(group, q, j, how)
+            at = covering_index(group, q, j, how)
             if at >= 0:
                 total += ACC(weight_of_channel(w, group, i, q, how)) * ACC(y[at])
-        STORE(x, bias, group, i, pixel_place(j, how), total, how, alpha, beta)
+        STORE(x, bias, group, i, pixel_index(j, how), total, how, alpha, beta)
         e += cuda.gridsize(1)

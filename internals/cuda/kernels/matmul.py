@@ -35,7 +35,7 @@ STORE = template("STORE")  # `store`, with T and ACC filled in
 Strides = tuple[int, int, int]
 
 
-class Product(NamedTuple):
+class GemmStrides(NamedTuple):
     """The strides, in elements, of (batch, row, column) of each matrix of a product."""
 
     a: Strides
@@ -45,13 +45,13 @@ class Product(NamedTuple):
 
 
 @device_function
-def element_of_a(a: Elements, batch: int, i: int, q: int, where: Product):
+def element_of_a(a: Elements, batch: int, i: int, q: int, where: GemmStrides):
     """a[batch, i, q], of shape (batch, m, k)."""
     return a[batch * where.a[0] + i * where.a[1] + q * where.a[2]]
 
 
 @device_function
-def element_of_b(b: Elements, batch: int, q: int, j: int, where: Product):
+def element_of_b(b: Elements, batch: int, q: int, j: int, where: GemmStrides):
     """b[batch, q, j], of shape (batch, k, n)."""
     return b[batch * where.b[0] + q * where.b[1] + j * where.b[2]]
 
@@ -70,7 +70,7 @@ def store(
     i: int,
     j: int,
     total: Element,
-    where: Product,
+    where: GemmStrides,
     alpha: Element,
     beta: Element,
 ):
@@ -94,7 +94,7 @@ def naive(
     m: int,
     n: int,
     k: int,
-    where: Product,
+    where: GemmStrides,
     alpha: Element,
     beta: Element,
 ):
@@ -121,7 +121,7 @@ def tiled(
     m: int,
     n: int,
     k: int,
-    where: Product,
+    where: GemmStrides,
     alpha: Element,
     beta: Element,
 ):

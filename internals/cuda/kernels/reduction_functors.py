@@ -114,7 +114,7 @@ def nowhere():
 
 
 @device_function
-def fold_place(acc: Element, x: Element, i: int, p: int):
+def fold_index(acc: Element, x: Element, i: int, p: int):
     """`fold` of an extreme with its position: element x is the pair (x, i)."""
     return combine(acc, (T(R(x)), S(i)))
 
@@ -142,7 +142,7 @@ def first_smallest(a: Elements, b: Elements):
 
 
 @device_function
-def write_value_and_place(
+def write_value_and_index(
     out: Elements, second: Elements, third: Element, at: int, acc: Elements, p: int
 ):
     """`write` of `max` and `min` along a dimension: the value and its position."""
@@ -151,7 +151,7 @@ def write_value_and_place(
 
 
 @device_function
-def write_place(out: Elements, second: Element, third: Element, at: int, acc: Elements, p: int):
+def write_index(out: Elements, second: Element, third: Element, at: int, acc: Elements, p: int):
     """`write` of `argmax` and `argmin`: the position."""
     out[at] = acc[1]
 

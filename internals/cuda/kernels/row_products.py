@@ -20,7 +20,7 @@ from ..language import cuda, kernel, template
 from .matmul import element_of_a, element_of_b
 
 if TYPE_CHECKING:
-    from internals.cuda.kernels.matmul import Product
+    from internals.cuda.kernels.matmul import GemmStrides
 
 ACC = template("ACC")
 block_sum = template("block_sum")  # the sum over the threads of the block, for all of them
@@ -35,7 +35,7 @@ def row_products(
     addend: Elements,
     k: int,
     share: int,
-    where: Product,
+    where: GemmStrides,
     alpha: Element,
     beta: Element,
 ):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from internals.machine_code.records import Element, Elements
 
 from ..language import cuda, kernel, template
-from .convolution import covering_place
+from .convolution import covering_index
 from .copy import split
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def col2im(x: Elements, columns: Elements, n: int, windows: Element, how: Window
     while e < n:
         total = ACC(0)
         for q in range(how.taps):
-            at = covering_place(0, q, e, how)
+            at = covering_index(0, q, e, how)
             if at >= 0:
                 total += ACC(columns[at + q * windows])
         x[e] = T(total)

@@ -243,7 +243,7 @@ def functions(which: str, T: type) -> dict[str, Any]:
             "LOAD_A": kernels.weight_element,
             "LOAD_B": element,
             "STORE": store,
-            "COLUMN": kernels.output_place,
+            "COLUMN": kernels.output_index,
         }
     if which == INPUT:
         covering, store = (
@@ -254,7 +254,7 @@ def functions(which: str, T: type) -> dict[str, Any]:
             "LOAD_A": kernels.weight_of_channel,
             "LOAD_B": covering,
             "STORE": store,
-            "COLUMN": kernels.pixel_place,
+            "COLUMN": kernels.pixel_index,
         }
     turned, store = (
         kernels.window_by_element.bind(WINDOW_ELEMENT=element),
@@ -264,7 +264,7 @@ def functions(which: str, T: type) -> dict[str, Any]:
         "LOAD_A": kernels.output_element,
         "LOAD_B": turned,
         "STORE": store,
-        "COLUMN": kernels.weight_place,
+        "COLUMN": kernels.weight_index,
     }
 
 

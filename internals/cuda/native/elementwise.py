@@ -83,7 +83,7 @@ class _Plan(NamedTuple):
         where = output._geometry.device
         tensors = [output, *[_on_device(inputs[i], d, where) for i, d in self.elements]]
         given = self._given(inputs, own) if self.numbers or self.own else (0,)
-        backend.driver().launch_again(self.kernel, tensors, given)
+        backend.driver().launch_repeated(self.kernel, tensors, given)
 
     def _given(self, inputs: Sequence[Scalar | Tensor], own: dict[str, Any]) -> tuple[Any, ...]:
         """The numbers of the launch, in the order in which `call` names them."""

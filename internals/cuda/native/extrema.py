@@ -39,15 +39,15 @@ def amin(result: Tensor, self: Tensor, dims: Sequence[int]) -> None:
     reduce(_values(SMALLEST, self.dtype), self, dims, (result,))
 
 
-def _with_places(largest: bool, results: Any, self: Tensor, dims: Sequence[int]) -> None:
+def _with_indices(largest: bool, results: Any, self: Tensor, dims: Sequence[int]) -> None:
     """Fills `results`: (values, positions), or one tensor of positions (int64)."""
     pair = isinstance(results, tuple)
     reduction = _places(largest, acc_type(self.dtype), scalar_type(self.dtype) if pair else None)
     reduce(reduction, self, dims, results if pair else (results,), ordered=True)
 
 
-max = argmax = partial(_with_places, True)
-min = argmin = partial(_with_places, False)
+max = argmax = partial(_with_indices, True)
+min = argmin = partial(_with_indices, False)
 
 
 def _values(recipe: Any, d: dt.dtype) -> Reduction:
@@ -68,7 +68,7 @@ def _places(largest: bool, T: type, OUT: type) -> Reduction:
     return Reduction(
         accumulator("pair", T, np.int64),
         w.nowhere.bind(T=T, S=np.int64, FIRST=worst, LAST=2**63 - 1),
-        w.fold_place.bind(T=T, S=np.int64, R=T, combine=combine),
+        w.fold_index.bind(T=T, S=np.int64, R=T, combine=combine),
         combine,
-        w.write_place if OUT is None else w.write_value_and_place.bind(OUT=OUT),
+        w.write_index if OUT is None else w.write_value_and_index.bind(OUT=OUT),
     )

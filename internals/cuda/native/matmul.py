@@ -30,7 +30,7 @@ from ..kernels import matmul as kernels, row_products as rows
 from ..kernels.block_reduction import accumulator, block_total
 from ..kernels.functors import add
 from ..kernels.gemm import Blocking
-from ..kernels.matmul import Product
+from ..kernels.matmul import GemmStrides
 from ..language import Kernel
 from ..launch import threads_for
 from .opmath import acc_type, dtype_of
@@ -100,12 +100,12 @@ def multiply(
             multiply(part, x, y, z, alpha, beta)
         return
     addend = result if addend is None else addend  # any array: with beta 0 it is not read
-    where = Product(*map(_strides, (a, b, result, addend)))
+    where = GemmStrides(*map(_strides, (a, b, result, addend)))
     if n == 1 or m > 8 * LAST_BLOCK > n:
         # (a @ b).T is b.T @ a.T: a single column becomes a row, along which threads lie, and more
         # rows than fit along y, 8 to a block, become columns
         a, b, m, n = b, a, n, m
-        where = Product(*map(_turned, (where.b, where.a, where.c, where.addend)))
+        where = GemmStrides(*map(_turned, (where.b, where.a, where.c, where.addend)))
     T, acc = result.dtype.np.type, acc_type(result.dtype)
     arrays = flat(result), flat(a), flat(b), flat(addend)
     scaling = where, acc(alpha), acc(beta)
@@ -160,7 +160,9 @@ def launch_rows(
     m, k = a.shape
     addend = result if addend is None else addend
     out_strides = (0, result.stride(0), result.stride(1) if parts > 1 else 0)
-    where = Product((0, *a.stride()), (0, x.stride(0), 0), out_strides, (0, addend.stride(0), 0))
+    where = GemmStrides(
+        (0, *a.stride()), (0, x.stride(0), 0), out_strides, (0, addend.stride(0), 0)
+    )
     T, acc = result.dtype.np.type, acc_type(a.dtype)
     share = -(-k // parts)
     arrays = flat(result), flat(a), flat(x), flat(addend)

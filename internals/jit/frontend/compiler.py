@@ -145,7 +145,7 @@ class Compiler:
         self.graph = Graph()
         self.environment = Environment(self, self.graph.block())
         self.literals: dict[Any, Value] = {}
-        self.left_blocks: set[Block] = set()  # blocks that end early, by a return or a raise
+        self.exited_blocks: set[Block] = set()  # blocks that end early, by a return or a raise
         self.loop = ""  # the innermost loop, which a `break` would leave: "", "loop", "unrolled"
         self.context = DefContext()
         self.self_value: SugaredValue | None = None  # of a method
@@ -178,7 +178,7 @@ class Compiler:
             else:
                 self.environment.set_value(param.name.range, argument.name, value)
         self.emit_statements(definition.body)
-        if self.graph.block() not in self.left_blocks:
+        if self.graph.block() not in self.exited_blocks:
             if self.context.declared is not None and not isinstance(
                 self.context.declared, NoneType
             ):

@@ -30,7 +30,7 @@ from .emit_loops import emit_dict_comprehension, emit_list_comprehension
 from .emit_special_forms import emit_special_form
 from .emit_subscripts import emit_subscript
 from .error_report import error, spell
-from .refinement import Condition, Known, emit_condition, insert_refinements
+from .refinement import Condition, KnownTypes, emit_condition, insert_refinements
 from .schema_matching import NamedValue, unwrap_optional
 from .sugared_values import BuiltinFunction, MagicMethod, SimpleValue, SpecialForm, SugaredValue
 
@@ -181,7 +181,7 @@ def emit_if_expr(
     node = c.add_node("prim::If", [condition.value], 0, where)
     blocks = node.addBlock(), node.addBlock()
 
-    def emit_arm(block: Block, known: Known, emit: Callable[[], Value]) -> None:
+    def emit_arm(block: Block, known: KnownTypes, emit: Callable[[], Value]) -> None:
         with c.frame(block):
             insert_refinements(c, where, known)
             block.registerOutput(emit())

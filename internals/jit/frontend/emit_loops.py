@@ -117,7 +117,7 @@ def emit_unrolled(
     assert length is not None
     with c.in_loop("unrolled"):
         for i in range(length):
-            if c.graph.values_made > most:
+            if c.graph.created_values > most:
                 raise error(
                     where, f"loops over tuples and modules are unrolled, into {most} values at most"
                 )

@@ -42,7 +42,7 @@ def emit_statements(c: Compiler, statements: Sequence[tree.Stmt]) -> None:
     for statement in statements:
         at(statement.range)
         EMIT[type(statement)](c, statement)
-        if c.environment.block in c.left_blocks:
+        if c.environment.block in c.exited_blocks:
             return
 
 
@@ -85,7 +85,7 @@ def emit_return(c: Compiler, stmt: tree.Return) -> None:
             )
         c.context.merged = merged
     c.add_node("prim::ReturnStmt", [result], 0)
-    c.left_blocks.add(c.environment.block)
+    c.exited_blocks.add(c.environment.block)
 
 
 def _leave_loop(c: Compiler, where: SourceRange, word: str, kind: str) -> None:
@@ -118,7 +118,7 @@ def emit_raise(c: Compiler, stmt: tree.Raise) -> None:
     if not isinstance(message.type(), StringType):
         message = c.insert("aten::str", [message], None)
     c.insert("prim::RaiseException", [message] if name is None else [message, name], stmt.range)
-    c.left_blocks.add(c.environment.block)
+    c.exited_blocks.add(c.environment.block)
 
 
 def emit_assert(c: Compiler, stmt: tree.Assert) -> None:
@@ -156,9 +156,9 @@ def emit_if_else(
         _emit_branch(c, where, blocks[0], true, condition.refinements),
         _emit_branch(c, where, blocks[1], false, condition.refinements.negated()),
     )
-    left = tuple(b in c.left_blocks for b in blocks)  # whether each branch returns or raises
+    left = tuple(b in c.exited_blocks for b in blocks)  # whether each branch returns or raises
     if all(left):
-        c.left_blocks.add(c.environment.block)
+        c.exited_blocks.add(c.environment.block)
     for name in sorted(_assigned(c, where, blocks, frames, left)):
         if not all(left):
             _merge(c, where, name, blocks, frames, left)

@@ -96,7 +96,7 @@ class Environment:
             v.setDebugName(name)
         outside = None if self.outer is None else self.outer.find(name)
         if outside is not None:
-            v = self._same_type_as_outside(where, name, value, outside, annotated)
+            v = self._type_must_agree_with_outside(where, name, value, outside, annotated)
         if v is None:
             self.values[name] = value
             return
@@ -147,7 +147,7 @@ class Environment:
             out.setDebugName(name)
         return SimpleValue(out)
 
-    def _same_type_as_outside(
+    def _type_must_agree_with_outside(
         self,
         where: SourceRange,
         name: str,

@@ -92,7 +92,7 @@ class ExitTransformer:
                 break
             if exit.exited is not self.false:  # known at run time only
                 if following is not block.returnNode():
-                    exit = self.guard_rest(block, exit, following)
+                    exit = self.guard_remainder(block, exit, following)
                 break
             node = following
         if self.target is block:
@@ -176,7 +176,7 @@ class ExitTransformer:
         n = len(exit.values)
         return Exit(exited, node.outputs()[-n:] if n else [])
 
-    def guard_rest(self, block: Block, exit: Exit, first: Node) -> Exit:
+    def guard_remainder(self, block: Block, exit: Exit, first: Node) -> Exit:
         """Put the nodes from `first` to the end of the block under a condition: `if exited:` an
         exit with the same values, `else:` the nodes. The block's outputs become those of the new
         `if`, which is then transformed itself.

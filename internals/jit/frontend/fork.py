@@ -50,7 +50,7 @@ class Closure(SugaredValue):
         if not isinstance(last, tree.Return):
             raise error(self.definition.range, "a closure ends with the one return statement in it")
         c.emit_statements(body)
-        if c.environment.block in c.left_blocks or c.environment.block.findAllNodes(
+        if c.environment.block in c.exited_blocks or c.environment.block.findAllNodes(
             "prim::ReturnStmt"
         ):
             raise error(self.definition.range, "a closure ends with the one return statement in it")

@@ -47,15 +47,15 @@ from .sugared_values import SimpleValue, SpecialForm
 if TYPE_CHECKING:
     from .compiler import Compiler
 
-Known = dict[str, Type]
+KnownTypes = dict[str, Type]
 
 
 @dataclass
 class Refinements:
     """The types that names have if a condition is true, and those they have if it is false."""
 
-    true: Known = field(default_factory=dict)
-    false: Known = field(default_factory=dict)
+    true: KnownTypes = field(default_factory=dict)
+    false: KnownTypes = field(default_factory=dict)
 
     def both(self, other: Refinements) -> Refinements:
         """The refinements of `a and b`, for `self` of a and `other` of b."""
@@ -80,12 +80,12 @@ class Condition:
     static: bool | None = None
 
 
-def _all_of(a: Known, b: Known) -> Known:
+def _all_of(a: KnownTypes, b: KnownTypes) -> KnownTypes:
     """The entries of both, without the names for which they have different types."""
     return {n: t for n, t in {**a, **b, **a}.items() if b.get(n, t) == t}
 
 
-def _common(a: Known, b: Known) -> Known:
+def _common(a: KnownTypes, b: KnownTypes) -> KnownTypes:
     """The entries that both have."""
     return {n: t for n, t in a.items() if n in b and b[n] == t}
 
@@ -268,7 +268,7 @@ def emit_hasattr(c: Compiler, obj: tree.Expr, name: tree.Expr) -> Condition:
     return Condition(c.constant(answer, obj.range), static=answer)
 
 
-def insert_refinements(c: Compiler, where: SourceRange, known: Known) -> None:
+def insert_refinements(c: Compiler, where: SourceRange, known: KnownTypes) -> None:
     """At the start of a branch, assign each refined name to itself, cast to its narrower type."""
     for name, t in known.items():
         value = c.environment.get(name, where).as_value(where, c)

@@ -8,7 +8,7 @@ modules lead from a group and the geometries of its arguments to machine code:
     row_steps      the steps of softmax, layer norm, sums, means and variances, which need a row
     expressions    the text of each loop for one element: the formulas of `aten/scalar_functions`
     loops          decides which operators can be in a group: those whose loop is one of these
-    walk           finds how many dimensions the loop over memory needs, and each operand's strides
+    loop_nest      finds how many dimensions the loop over memory needs, and each operand's strides
     kernel_source  writes the text of the kernel; `row_source` for rows, `gpu_kernel` for a GPU
     machine_kernel compiles the text (`internals/machine_code`), once; in the background
                    (`background`) unless it is on disk

@@ -88,11 +88,11 @@ def row_rstd(x: Any, start: Any, n: Any, center: Any, eps: Any) -> Any:
 
 
 IN_PLACE = {"softmax": softmax, "log_softmax": log_softmax}
-OF_ROWS = {
+ROW_FUNCTIONS = {
     **IN_PLACE, "row_sum": row_sum, "row_mean": row_mean, "row_variance": row_variance,
     "row_std": row_std, "row_rstd": row_rstd,
 }  # fmt: skip
-NAMES = frozenset([*(entry.name for entry in entries() if is_called(entry)), *OF_ROWS])
+NAMES = frozenset([*(entry.name for entry in entries() if is_called(entry)), *ROW_FUNCTIONS])
 
 
 @cache
@@ -100,9 +100,9 @@ def on_cpu(name: str, d: dtype) -> Any:
     """The function called `name` for elements of dtype `d`, or for rows of them, with its template
     parameters filled in.
     """
-    if name in OF_ROWS:
+    if name in ROW_FUNCTIONS:
         known = {"T": d.np.type, "W": np.float64, "term": identity, **keys_for(d.np.type)}
-        function = OF_ROWS[name]
+        function = ROW_FUNCTIONS[name]
         # again and again: a parameter that is filled in may be a template with parameters itself
         while wanted := {k: v for k, v in known.items() if k in function.open_parameters()}:
             function = function.bind(**wanted)

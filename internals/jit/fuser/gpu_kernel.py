@@ -35,10 +35,10 @@ from internals.cuda.ptx import ptx
 
 from .functions import on_gpu
 from .kernel_source import Body, KernelText, Lines, cast, indices, number_word, title
+from .loop_nest import LoopNest
 from .machine_kernel import NAMES, function_from
 from .names import Names
-from .steps import Number, Piece, Read, Step
-from .walk import Walk
+from .steps import Number, Read, Step, Store
 
 GPU_NAMES = {**NAMES, "uint64": np.uint64, "cuda": cuda}
 GIVES_INTEGER = ("floor", "ceil", "trunc")  # functions of `math` whose result is an int in Python
@@ -46,7 +46,7 @@ GIVES_INTEGER = ("floor", "ceil", "trunc")  # functions of `math` whose result i
 
 def gpu_text(
     steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Number],
-    pieces: Sequence[Piece], pointers: Sequence[str], walk: Walk, names: Names,
+    pieces: Sequence[Store], pointers: Sequence[str], walk: LoopNest, names: Names,
 ) -> KernelText:  # fmt: skip
     """The kernel for a GPU; the arguments are those of `cpu_text`.
 

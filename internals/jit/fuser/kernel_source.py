@@ -39,9 +39,9 @@ from internals.core.dtype import BOOL, FLOATING, INTEGRAL, dtype
 
 from .expressions import expression
 from .functions import NAMES
+from .loop_nest import LoopNest
 from .names import Names
-from .steps import Number, Piece, Read, Step
-from .walk import Walk
+from .steps import Number, Read, Step, Store
 
 # the dtypes in a kernel's signature; a bool is a byte in memory
 WORDS = {
@@ -189,7 +189,7 @@ def title(steps: Sequence[Step]) -> str:
 
 def cpu_text(
     steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Number],
-    pieces: Sequence[Piece], pointers: Sequence[str], walk: Walk, names: Names,
+    pieces: Sequence[Store], pointers: Sequence[str], walk: LoopNest, names: Names,
 ) -> KernelText:  # fmt: skip
     """The kernel for the CPU. Its arrays are `reads`, then `pieces`, which are written; `pointers`
     and the walk's strides are in that order.
@@ -199,7 +199,7 @@ def cpu_text(
     rank, modes = len(walk.shape), walk.modes()
     parameters = [*pointers, *(n.name for n in numbers)]
     sizes = [f"size{d}" for d in range(1, rank)]
-    # the innermost stride is an argument only if it is not 0 or 1: see `Walk.numbers`
+    # the innermost stride is an argument only if it is not 0 or 1: see `LoopNest.numbers`
     strides = [
         f"{p}_stride{d}"
         for p, m in zip(pointers, modes)

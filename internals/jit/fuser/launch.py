@@ -24,14 +24,14 @@ from internals.jit.ir import Graph
 from .functions import NAMES as FUNCTIONS
 from .fused_kernel import FusedKernel, remember
 from .kernel_source import KernelText, cpu_text
+from .loop_nest import LoopNest, loop_nest, loop_nest_of_rows
 from .machine_kernel import NAMES, MachineKernel, machine_kernel
 from .names import Names, pointer_names
 from .observe import observe
 from .row_source import row_text
 from .row_steps import short_values
 from .settings import GRAIN
-from .steps import Array, NotFusable, Number, Output, Piece, Program, Read, Rows, Step
-from .walk import Walk, walk_over, walk_over_rows
+from .steps import Array, NotFusable, Number, Output, Program, Read, Rows, Step, Store
 
 __all__ = ["Launch", "NotFusable", "plan"]
 
@@ -81,7 +81,7 @@ class Launch:
         self.outputs = program.outputs
         self.returns_tuple = len(graph.outputs()) > 1
         self.deferred, self.returned = program.deferred, len(graph.outputs())
-        shapes: dict[tuple[int, ...], list[tuple[int, Piece]]] = {}
+        shapes: dict[tuple[int, ...], list[tuple[int, Store]]] = {}
         for k, output in enumerate(program.outputs):
             for piece in output.pieces:
                 shapes.setdefault(_shape_of(piece, program), []).append((k, piece))
@@ -174,7 +174,7 @@ class Part:
         self,
         program: Program,
         shape: tuple[int, ...],
-        pieces: Sequence[tuple[int, Piece]],
+        pieces: Sequence[tuple[int, Store]],
         argument_hints: Sequence[str],
         output_hints: Sequence[str],
     ) -> None:
@@ -185,9 +185,9 @@ class Part:
         ]
         rows = program.rows if any(s.row for s in self.steps) else None
         if rows is None:
-            self.walk: Walk = walk_over(shape, self.reads, [p for _, p in pieces], self.dtypes)
+            self.walk: LoopNest = loop_nest(shape, self.reads, [p for _, p in pieces], self.dtypes)
         else:
-            self.walk = walk_over_rows(rows, *self.arrays_of_rows(rows), self.dtypes)
+            self.walk = loop_nest_of_rows(rows, *self.arrays_of_rows(rows), self.dtypes)
         self.write = cpu_text if rows is None else row_text
         # threads share units, elements or rows, and each gets at least `grain` of them
         inner = self.walk.shape[-1] if rows is not None else 1
@@ -337,7 +337,7 @@ def _prepare(kernels: Sequence[Any], when_ready: Callable[[], None]) -> None:
         when_ready()
 
 
-def _shape_of(piece: Piece, program: Program) -> tuple[int, ...]:
+def _shape_of(piece: Store, program: Program) -> tuple[int, ...]:
     """The sizes of the kernel that computes `piece`: its own, or those of the rows if a function of
     rows is among its steps.
     """

@@ -37,13 +37,13 @@ from internals.core.grad_mode import set_grad_mode
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, make
 from internals.jit.ir import Graph, Node, Value
-from internals.jit.passes.fuser_rows import OF_ROWS
+from internals.jit.passes.fuser_rows import ROW_FUNCTIONS
 from internals.jit.passes.overloads import overload_of
 from internals.jit.runtime.node_functions import function_of
 
 from .names import Names
 from .row_steps import add_row_steps
-from .steps import DeferredCall, NotFusable, Number, Output, Piece, Program, Read, Rows, Step
+from .steps import DeferredCall, NotFusable, Number, Output, Program, Read, Rows, Step, Store
 
 if TYPE_CHECKING:
     from internals.aten.decisions import Decisions
@@ -117,7 +117,9 @@ class Observer:
         """Whether a node is a function of rows that kernels can compute. If so, this adds its steps
         to the program.
         """
-        return self.may_have_rows and overload_of(node) in OF_ROWS and add_row_steps(self, node)
+        return (
+            self.may_have_rows and overload_of(node) in ROW_FUNCTIONS and add_row_steps(self, node)
+        )
 
     def give(self, v: Value, step: Step) -> None:
         """Makes `v` a new tensor, the result of `step`."""
@@ -130,7 +132,10 @@ class Observer:
         """Whether a node comes after the kernels: a sum over broadcast dimensions, a function of
         rows that no kernel computes, or a node that needs one of those.
         """
-        if any(v in self.deferred_values for v in node.inputs()) or overload_of(node) in OF_ROWS:
+        if (
+            any(v in self.deferred_values for v in node.inputs())
+            or overload_of(node) in ROW_FUNCTIONS
+        ):
             return True
         if node.kind() != "prim::SumToSize":
             return False
@@ -279,7 +284,7 @@ class Observer:
                 raise NotFusable("it returns a piece of an argument")
             return Output(None, argument=origin.argument)
         g = t._geometry
-        piece = Piece(origin, tuple(g.sizes), g.strides, 0)
+        piece = Store(origin, tuple(g.sizes), g.strides, 0)
         return Output(self.real(g), (piece,) if g.numel else ())
 
     def concat(self, node: Node) -> Output:
@@ -294,7 +299,7 @@ class Observer:
         for t in used:
             if t.numel():
                 pieces.append(
-                    Piece(self.origins[id(t)], tuple(t.shape), g.strides, start * g.strides[d])
+                    Store(self.origins[id(t)], tuple(t.shape), g.strides, start * g.strides[d])
                 )
             start += t.shape[d]
         return Output(self.real(g), tuple(pieces))

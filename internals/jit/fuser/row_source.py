@@ -46,14 +46,14 @@ from .kernel_source import (
     title,
     words_of,
 )
+from .loop_nest import LoopNest
 from .names import Names
-from .steps import Number, Piece, Read, Step
-from .walk import Walk
+from .steps import Number, Read, Step, Store
 
 
 def row_text(
     steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Number],
-    pieces: Sequence[Piece], pointers: Sequence[str], walk: Walk, names: Names,
+    pieces: Sequence[Store], pointers: Sequence[str], walk: LoopNest, names: Names,
 ) -> KernelText:  # fmt: skip
     """The kernel, whose units of work are rows; the arguments are those of `cpu_text`."""
     return _RowText(steps, reads, numbers, pieces, pointers, walk, names).write()
@@ -71,7 +71,7 @@ class _RowText:
 
     def __init__(
         self, steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Number],
-        pieces: Sequence[Piece], pointers: Sequence[str], walk: Walk, names: Names,
+        pieces: Sequence[Store], pointers: Sequence[str], walk: LoopNest, names: Names,
     ) -> None:  # fmt: skip
         self.steps, self.reads, self.numbers, self.pieces, self.names = (
             steps,

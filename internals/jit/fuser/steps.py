@@ -88,7 +88,7 @@ class Array(NamedTuple):
     strides: tuple[int, ...]
 
 
-class Piece(NamedTuple):
+class Store(NamedTuple):
     """A value, and the part of an output that it is written to: sizes, strides and offset, in
     elements.
     """
@@ -105,7 +105,7 @@ class Output(NamedTuple):
     number."""
 
     geometry: Geometry | None
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[Store, ...] = ()
     argument: int = -1
     twin: int = -1
     deferred: int = -1

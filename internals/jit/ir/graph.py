@@ -251,7 +251,7 @@ class Graph:
     __repr__ = __str__
 
     @property
-    def values_made(self) -> int:
+    def created_values(self) -> int:
         """The number of values made in the graph so far, including those removed since."""
         return self._uniques
 

@@ -132,9 +132,9 @@ class _Propagator:
             splice(taken, node)
             return True
         changed = [self.block(b) for b in node.blocks()]
-        return self.same_in_both_arms(node) or any(changed)
+        return self.equal_in_both_branches(node) or any(changed)
 
-    def same_in_both_arms(self, node: Node) -> bool:
+    def equal_in_both_branches(self, node: Node) -> bool:
         """Erase the outputs of an If that have the same value, or equal constants, in both arms."""
         changed = False
         arms = node.blocks()

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from internals.jit.ir import Block, Node, Value
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.ir.types import ListType
-from internals.jit.passes.fuser_rows import OF_ROWS
+from internals.jit.passes.fuser_rows import ROW_FUNCTIONS
 from internals.jit.passes.overloads import overload_of
 from internals.jit.passes.subgraph_utils import (
     clone_into,
@@ -44,7 +44,7 @@ def move_chunk_up(consumer: Node, v: Value, is_fusable: Callable[[Node], bool]) 
         return False
     # An input of the chunk whose operation can move behind it; a ConstantChunk has only one input.
     found = next(
-        (i for i, w in enumerate(chunk.inputs()) if _can_move_behind(w, chunk, is_fusable)), None
+        (i for i, w in enumerate(chunk.inputs()) if _can_move_after(w, chunk, is_fusable)), None
     )
     if found is None or any(
         use.user is not consumer for piece in chunk.outputs() for use in piece.uses()
@@ -52,16 +52,16 @@ def move_chunk_up(consumer: Node, v: Value, is_fusable: Callable[[Node], bool]) 
         return False
     if chunk.kind() == "prim::ConstantChunk":
         chunk = _as_broadcasting(chunk)
-    _move_behind(chunk, found)
+    _move_after(chunk, found)
     return True
 
 
-def _can_move_behind(v: Value, chunk: Node, is_fusable: Callable[[Node], bool]) -> bool:
+def _can_move_after(v: Value, chunk: Node, is_fusable: Callable[[Node], bool]) -> bool:
     """Whether the operation that makes `v` is pointwise, and `v` is read by the chunk only."""
     node = v.node()
     if (
         node.kind() in ("prim::FusionGroup", "prim::SumToSize", *CASTS)
-        or overload_of(node) in OF_ROWS
+        or overload_of(node) in ROW_FUNCTIONS
     ):
         return False
     if not is_fusable(node) or not _broadcasts_safely(node):
@@ -90,7 +90,7 @@ def _as_broadcasting(chunk: Node) -> Node:
     return new
 
 
-def _move_behind(chunk: Node, position: int) -> None:
+def _move_after(chunk: Node, position: int) -> None:
     """Move the operation that makes input number `position` of a broadcasting chunk behind it."""
     graph, pieces = chunk.owningGraph(), chunk.i("chunks")
     # The outputs for input number i are those from pieces * i on.

@@ -27,7 +27,7 @@ REDUCTIONS = frozenset({
     "aten::sum.dim_IntList", "aten::mean.dim", "aten::var.dim", "aten::var.correction",
     "aten::std.dim", "aten::std.correction",
 })  # fmt: skip
-OF_ROWS = SOFTMAX | REDUCTIONS | {LAYER_NORM}
+ROW_FUNCTIONS = SOFTMAX | REDUCTIONS | {LAYER_NORM}
 
 
 def is_of_rows(node: Node) -> bool:
@@ -41,7 +41,7 @@ def is_of_rows(node: Node) -> bool:
     ]
     if name == LAYER_NORM:
         return others in ([], [1])
-    if name not in OF_ROWS or others:
+    if name not in ROW_FUNCTIONS or others:
         return False
     schema = node.schema()
     if (

@@ -68,7 +68,7 @@ class Pass:
 
 
 @dataclass(frozen=True)
-class PassRecord:
+class PassReport:
     """The report of one run of a pass: whether the graph was `changed`, its text `before` and
     `after` ("" unless kept), and the milliseconds it took.
     """
@@ -163,7 +163,7 @@ def load_passes() -> None:
 
 def run_pass(
     p: Pass | PassFunction | str, graph: Graph, verify: bool | None = None, keep_text: bool = True
-) -> PassRecord:
+) -> PassReport:
     """Run a pass (its name, function or entry) on `graph`, and return a report.
 
     verify: check the graph afterwards; None (default) does so inside `verify_after_every_pass()`. A
@@ -183,7 +183,7 @@ def run_pass(
     changed = bool(reported) if reported is not None else (before != after or not before)
     if verify:
         _check(entry, graph, changed, before, after)
-    return PassRecord(
+    return PassReport(
         entry.name, changed, before if keep_text else "", after if keep_text else "", ms
     )
 

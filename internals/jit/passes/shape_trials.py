@@ -74,7 +74,7 @@ class Open(NamedTuple):
     choices: tuple[Any, ...]
 
 
-class Known(NamedTuple):
+class KnownValue(NamedTuple):
     """A constant. Its class tells True from 1, which are equal as keys."""
 
     kind: type
@@ -90,7 +90,7 @@ def result_types(node: Node) -> list[TensorType] | None:
     arguments = [_described(v) for v in node.inputs()]
     # The device does not matter for the shape, so nodes that differ in it share a trial.
     if "device" in names:
-        arguments[names.index("device")] = Known(Device, None)
+        arguments[names.index("device")] = KnownValue(Device, None)
     if any(a is None for a in arguments):
         return None
     try:
@@ -195,7 +195,8 @@ def _of_ones(t: Tensor) -> Tensor:
 
 
 def _described(v: Value) -> Any:
-    """The known facts of an argument, as a `Tensor`, `Open`, `Known`, or tuple of these for a list;
+    """The known facts of an argument, as a `Tensor`, `Open`, `KnownValue`, or tuple of these for a
+    list;
     None if no value of its type can be tried.
     """
     t, node = v.type(), v.node()
@@ -207,7 +208,7 @@ def _described(v: Value) -> Any:
     if isinstance(value, TensorImpl):
         return Tensor(value.dtype, tuple(value.shape), value.stride())
     if value is not NOT_CONSTANT:
-        return Known(value.__class__, tuple(value) if isinstance(value, list) else value)
+        return KnownValue(value.__class__, tuple(value) if isinstance(value, list) else value)
     if isinstance(t, TensorType):
         sizes, strides = t.varyingSizes(), t.strides() if t.sizes() is not None else None
         return Tensor(
@@ -219,7 +220,7 @@ def _described(v: Value) -> Any:
     return (
         Open(NUMBERS[kind])
         if kind in NUMBERS
-        else Known(Device, None)
+        else KnownValue(Device, None)
         if kind == "DeviceObjType"
         else None
     )
@@ -239,7 +240,7 @@ def _slots(x: Any, at: tuple[int, ...]) -> Iterator[Slot]:
             yield from (("rank", *at), ("size", *at, -1))
         else:
             yield from (("size", *at, d) for d, n in enumerate(x.sizes) if n is None)
-    elif not isinstance(x, Known):
+    elif not isinstance(x, KnownValue):
         for i, part in enumerate(x):
             yield from _slots(part, (*at, i))
 
@@ -248,7 +249,7 @@ def _numbers(x: Any) -> Iterator[int]:
     """All sizes and numbers among the arguments: an unknown size may have to be one of them."""
     if isinstance(x, Tensor):
         yield from (n for n in x.sizes or () if n is not None)
-    elif isinstance(x, Known):
+    elif isinstance(x, KnownValue):
         values = x.value if isinstance(x.value, tuple) else (x.value,)
         yield from (n for n in values if n.__class__ is int and 0 < n < LARGEST)
     elif not isinstance(x, Open):
@@ -305,7 +306,7 @@ def _call(name: str, arguments: tuple[Any, ...], assignment: dict[Slot, Any]) ->
     return tuple([Tensor(r.dtype, tuple(r._geometry.sizes), r.stride()) for r in results])
 
 
-def _stand_in(x: Known | Tensor, at: tuple[int, ...], assignment: dict[Slot, Any]) -> Any:
+def _stand_in(x: KnownValue | Tensor, at: tuple[int, ...], assignment: dict[Slot, Any]) -> Any:
     """The argument for one call, with its unknowns from `assignment`. Tensors, and devices, are
     "meta".
     """
@@ -321,7 +322,7 @@ def _stand_in(x: Known | Tensor, at: tuple[int, ...], assignment: dict[Slot, Any
         if x.strides is not None:
             return ops.empty_strided(sizes, x.strides, dtype, None, META, None)
         return ops.empty_memory_format(sizes, dtype, None, META, None, None)
-    if isinstance(x, Known):
+    if isinstance(x, KnownValue):
         return list(x.value) if x.kind is list else META if x.kind is Device else x.value
     return [_stand_in(part, (*at, i), assignment) for i, part in enumerate(x)]
 

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 from internals.jit.ir import Graph, Node, Value
 
-from .program import Program, tie
+from .program import Program, link
 
 # What X and N of an instruction mean: O operator, R register, C constant, P jump distance, F
 # function, T type, S slot, I number. The names and letters are PyTorch's.
@@ -139,7 +139,7 @@ class Code:
     @cached_property
     def program(self) -> Program:
         """The instructions tied together (`program.py`), which run unless you step through them."""
-        return tie(self)
+        return link(self)
 
     @property
     def n_inputs(self) -> int:

@@ -33,7 +33,7 @@ from internals.jit.operators.c_math import INT_MAX, wrap
 
 from .errors import raise_at
 from .expressions import python_form
-from .int_overflow import PlainInts, operator_name
+from .int_overflow import UncheckedInts, operator_name
 from .naming import Naming, identifier
 from .node_functions import function_of
 from .preprocess import preprocess
@@ -125,7 +125,7 @@ class Emitter:
     def __init__(self, graph: Graph, name: str) -> None:
         self.script_name, self.name = name, identifier(name or "graph")
         self.graph, _ = preprocess(graph)
-        self.ints = PlainInts(self.graph)
+        self.ints = UncheckedInts(self.graph)
         self.shortcuts: dict[Node, Shortcut] = {}
         self.within: dict[Node, Node] = {}  # nested node → the node whose expression it is in
         self.depth: dict[Node, int] = {}  # levels of nesting in a node's expression

@@ -26,7 +26,7 @@ from internals.core.grad_mode import grad_mode, is_grad_enabled, set_grad_mode
 from internals.core.hot import hot
 from internals.core.recording import Scope, recorded
 from internals.jit.ir import Graph
-from internals.jit.passes import PassRecord
+from internals.jit.passes import PassReport
 from internals.jit.passes.erase_shape_information import erase_shape_information
 
 from .argument_spec import ArgumentSpec, argument_spec, key_maker, set_input_types
@@ -218,7 +218,7 @@ class GraphExecutor:
         records = optimize(graph, spec, recording, keep_text=True)
         return Phases(r for r in records if r.changed or not hide_unchanged)
 
-    def watched(self, args: tuple[Any, ...] | None) -> Iterator[tuple[PassRecord | None, Graph]]:
+    def watched(self, args: tuple[Any, ...] | None) -> Iterator[tuple[PassReport | None, Graph]]:
         """The graph while it is optimised for arguments like these: before the first phase, with
         None, and after each phase, with its record.
 

@@ -31,7 +31,7 @@ LINEAR = ("aten::add.int", "aten::sub.int")
 RING = (*LINEAR, "aten::mul.int")
 
 
-class PlainInts:
+class UncheckedInts:
     """The result for a graph. `plain`: the int additions, subtractions and products that need no
     check. `wrap`: the loop outputs that must be wrapped after the loop.
     """

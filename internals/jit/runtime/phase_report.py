@@ -19,10 +19,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from internals.jit.passes import PassRecord
+from internals.jit.passes import PassReport
 
 
-class Phases(list[PassRecord]):
+class Phases(list[PassReport]):
     """The records of all passes, in the order they ran, which print as a table;
     `table(times=True)` has milliseconds.
     """
@@ -45,7 +45,7 @@ class Phases(list[PassRecord]):
         return self.table()
 
 
-def difference(record: PassRecord) -> str:
+def difference(record: PassReport) -> str:
     """The kinds of nodes whose numbers have changed: `+ aten::add x2, - aten::mul`."""
     if not record.changed:
         return ""

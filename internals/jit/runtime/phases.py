@@ -2,7 +2,7 @@
 (`GraphExecutorImpl::compileSpec`).
 
 Each row names passes of `internals/jit/passes`. `phases_for` selects the rows for a graph;
-`optimize` runs them, and returns a report of each pass (`PassRecord`): its name, whether it changed
+`optimize` runs them, and returns a report of each pass (`PassReport`): its name, whether it changed
 the graph, the text before and after, the time.
 
 How the real one differs: 1.0.1 inlined calls when it compiled a script; today's executor first runs
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from internals.jit.ir import Graph, all_nodes
-from internals.jit.passes import POST_PASSES, PRE_PASSES, Pass, PassRecord, find_pass, run_pass
+from internals.jit.passes import POST_PASSES, PRE_PASSES, Pass, PassReport, find_pass, run_pass
 
 from .argument_spec import ArgumentSpec, requires_grad
 
@@ -73,7 +73,7 @@ def _calls_python(graph: Graph) -> bool:
 
 def optimize(
     graph: Graph, spec: ArgumentSpec | None, recording: bool, keep_text: bool = False
-) -> list[PassRecord]:
+) -> list[PassReport]:
     """Run the phases on `graph`; returns their records. keep_text: these have the graph's text
     before and after each pass.
     """
@@ -82,7 +82,7 @@ def optimize(
 
 def optimizing(
     graph: Graph, spec: ArgumentSpec | None, recording: bool, keep_text: bool = False
-) -> Iterator[PassRecord]:
+) -> Iterator[PassReport]:
     """Run the phases one at a time, as a generator, so that `graph` can be inspected in between."""
     for p in phases_for(graph, spec, recording):
         yield run_pass(p, graph, keep_text=keep_text)

@@ -8,7 +8,7 @@ Which registers these are is known before the program runs, so the stack can be 
     registers[3] = mul(registers[1], registers[2])
 
 This is one *step*, the instruction of the talk's `runImpl`: a callback, the registers it reads, and
-the registers it writes. `tie` replays the instructions once with a stack of register numbers
+the registers it writes. `link` replays the instructions once with a stack of register numbers
 instead of values, and writes down a step for every operator. The registers, in order:
 
     0                           always None: copying it clears a register
@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from internals.jit.operators.c_math import wrap
 
 from .errors import raise_at
-from .int_overflow import PlainInts
+from .int_overflow import UncheckedInts
 from .shortcuts import is_number, shortcut
 
 if TYPE_CHECKING:
@@ -128,9 +128,9 @@ def run_code(code: Code, args: Sequence[Any]) -> Any:
         raise_at(error, code.source[pc], code.name)
 
 
-def tie(code: Code) -> Program:
+def link(code: Code) -> Program:
     """Translate the bytecode of `code` into steps."""
-    return Tie(code).program()
+    return Linker(code).program()
 
 
 class Operand(NamedTuple):
@@ -166,7 +166,7 @@ class Turn(NamedTuple):
     after: Block
 
 
-class Tie:
+class Linker:
     """The translation of one `Code`: `stack` holds operands where the interpreter has values."""
 
     def __init__(self, code: Code) -> None:
@@ -174,7 +174,7 @@ class Tie:
         self.first_constant = code.register_size + 1
         self.first_temporary = self.first_constant + len(code.constant_table)
         self.size = self.first_temporary
-        self.ints = PlainInts(code.graph)
+        self.ints = UncheckedInts(code.graph)
         self.stack: list[Operand] = []
         self.entry = self.block = Block()
         # By pc: the joins at an instruction, the block and stack of the second arm that begins

@@ -40,7 +40,7 @@ _PYTHON_FUNCTIONS = frozenset(
 )
 
 
-def is_python_there(frame: FrameType) -> bool:
+def is_python_in_pytorch(frame: FrameType) -> bool:
     """Whether a frame belongs to the user's code, or to a function that is Python in PyTorch,
     too.
     """
@@ -59,7 +59,7 @@ def python_frames() -> Iterator[FrameType]:
     """The frames that PyTorch's tracer would see, innermost first."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if is_python_there(frame):
+        if is_python_in_pytorch(frame):
             yield frame
         frame = frame.f_back
 
@@ -69,7 +69,7 @@ def is_called_by(method: str) -> bool:
     `__and__`: it must be on the stack before the first frame of the user's.
     """
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_python_there(frame):
+    while frame is not None and not is_python_in_pytorch(frame):
         if frame.f_code.co_name == method:
             return True
         frame = frame.f_back
@@ -88,7 +88,7 @@ def asked_by_python() -> bool:
     It must be called by the function that the tensor's method calls, so that the caller of that
     method is three frames up.
     """
-    return is_python_there(sys._getframe(3))
+    return is_python_in_pytorch(sys._getframe(3))
 
 
 def source_location() -> StackRange:

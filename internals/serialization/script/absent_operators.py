@@ -24,7 +24,7 @@ aten::to_padded_tensor(Tensor self, float padding, int[]? output_size=None) -> T
 """
 
 
-def make_known(symbol: str) -> None:
+def declare_absent(symbol: str) -> None:
     """Let the compiler know an operator of the table, unless it exists."""
     if find_operators(symbol):
         return

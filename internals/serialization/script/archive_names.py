@@ -37,7 +37,7 @@ from internals.jit.frontend.sugared_values import (
 )
 from internals.jit.ir import ClassType, SourceRange, Type, unshaped
 
-from .absent_operators import make_known
+from .absent_operators import declare_absent
 from .private_operators import is_written, refusal
 
 FORMS = ("annotate", "unchecked_cast", "uninitialized", "fork")
@@ -113,7 +113,7 @@ class Operators(SugaredValue):
 
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
         symbol = f"{self.namespace}::{name}"
-        make_known(symbol)
+        declare_absent(symbol)
         return BuiltinFunction(symbol)
 
 

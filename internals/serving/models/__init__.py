@@ -11,7 +11,7 @@ are on their way.
 - `row_counts.py`: optimised convolutions run with few numbers of rows
 - `served_model.py`: a model ready to answer
 - `model_file.py`: the bytes of a file, all of them or none
-- `apart.py`: a file tried in a process of its own
+- `trial_process.py`: a file tried in a process of its own
 - `folder.py`: the only way from a name to a file
 - `table.py`: which models there are, in which versions, and how they are
 - `repository.py`: how one takes the place of another

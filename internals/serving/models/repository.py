@@ -8,7 +8,7 @@ model with its batcher, is put there when it is complete: read, checked, compile
 all in a thread beside the event loop. So no request meets a model that is half there, and nobody
 waits for one to load.
 
-    trying     v1 answers   with `--try-models`: another process loads the new one (`apart.py`)
+    trying     v1 answers   with `--try-models`: a process of its own loads it (`trial_process.py`)
     loading    v1 answers   the new one is read, compiled, warmed up
     swap                    one assignment on the event loop
     draining   v2 answers   v1 finishes what it had accepted, then it is dropped
@@ -37,11 +37,11 @@ from typing import Any
 
 from ..errors import Unavailable
 from ..settings import Settings
-from .apart import try_apart
 from .folder import ModelFolder, check_name, check_version
 from .model_file import FileIsChanging, Stamp, read_path, read_whole, stamp_of
 from .served_model import ServedModel, one_line
-from .table import Batches, Entry, Key, ModelState, Table
+from .table import BatcherLike, Entry, Key, ModelState, Table
+from .trial_process import try_in_process
 
 
 class ModelRepository:
@@ -55,7 +55,7 @@ class ModelRepository:
     def __init__(
         self,
         settings: Settings,
-        make_batcher: Callable[[ServedModel], Batches],
+        make_batcher: Callable[[ServedModel], BatcherLike],
         report: Callable[..., Any] = lambda event, **fields: None,
     ) -> None:
         self.settings, self.make_batcher, self.report = settings, make_batcher, report
@@ -260,7 +260,7 @@ class ModelRepository:
         else:
             raise self._table.no_model(key[0])
         if self.settings.try_models:
-            try_apart(data, path.name, key, self.settings, lambda: self._closed)
+            try_in_process(data, path.name, key, self.settings, lambda: self._closed)
         return ServedModel(path, *key, self.settings, data=data)
 
     def _scan(self) -> dict[Key, Stamp]:

@@ -30,7 +30,7 @@ State = Literal["READY", "LOADING", "UNAVAILABLE"]
 Key = tuple[str, str]  # name, version
 
 
-class Batches(Protocol):
+class BatcherLike(Protocol):
     """What the repository and the engine need of a batcher."""
 
     async def submit(self, request: InferRequest) -> dict[str, Tensor]: ...
@@ -43,7 +43,7 @@ class Entry:
     """A model that answers, and the batcher where its requests wait."""
 
     model: ServedModel
-    batcher: Batches
+    batcher: BatcherLike
 
 
 class ModelState(NamedTuple):

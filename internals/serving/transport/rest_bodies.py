@@ -97,12 +97,12 @@ async def pieces(request: web.Request, end: float) -> AsyncIterator[bytes]:
     """What arrives until `end`, decompressed: of a bomb no more than `SLICE` at a time."""
     wbits = ENCODINGS[encoding_of(request)]
     if not wbits:
-        while arrived := await next_piece(request, end):
+        while arrived := await next_chunk(request, end):
             yield arrived
         return
     unpack, empty = zlib.decompressobj(wbits), True
     try:
-        while arrived := await next_piece(request, end):
+        while arrived := await next_chunk(request, end):
             empty = False
             yield (piece := unpack.decompress(arrived, SLICE))
             while unpack.unconsumed_tail or len(piece) == SLICE:
@@ -113,7 +113,7 @@ async def pieces(request: web.Request, end: float) -> AsyncIterator[bytes]:
         raise InvalidRequest(MISCODED)
 
 
-async def next_piece(request: web.Request, end: float) -> bytes:
+async def next_chunk(request: web.Request, end: float) -> bytes:
     """What has arrived since; b"" at the end."""
     left = end - time.monotonic()
     try:

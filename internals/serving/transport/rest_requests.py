@@ -49,7 +49,7 @@ LONGEST_TIMEOUT = 7 * 24 * 3600.0  # seconds
 
 
 @dataclass(slots=True)
-class Asked:
+class RestRequest:
     """A request, of each input whether it stayed where it was and its bytes, and which outputs are
     to come as bytes.
     """
@@ -101,7 +101,7 @@ def read_request(
     signature: Signature,
     settings: Settings,
     arrived: float,
-) -> Asked:
+) -> RestRequest:
     """The request that a body says. `arrived`, on the clock of `time.monotonic()`, is when its
     timeout began to run.
 
@@ -114,7 +114,7 @@ def read_request(
     if header_length == 0:
         name, tensor, zero_copy = read_raw(body, signature, settings)
         request = InferRequest(model=model, version=version, inputs={name: tensor})
-        return Asked(request, [(zero_copy, tensor.nbytes)], binary_default=True)
+        return RestRequest(request, [(zero_copy, tensor.nbytes)], binary_default=True)
     said = parse(body if header_length is None else body[:header_length], header_length is None)
     rest = None if header_length is None else body[header_length:]
     parameters = read_parameters(said, "the request")
@@ -136,7 +136,7 @@ def read_request(
         deadline=arrived + min(timeout / 1e6, LONGEST_TIMEOUT) if timeout else None,
         parameters=parameters,
     )
-    return Asked(
+    return RestRequest(
         request,
         copies,
         {name: given for name, given in binary.items() if given is not None},

@@ -18,8 +18,8 @@ from internals.autograd import gradcheck
 from internals.core.geometry import contiguous_strides
 from internals.jit.fuser import fuser, kernels_of
 from internals.jit.fuser.compiled_group import CompiledGroup
+from internals.jit.fuser.loop_nest import loop_nest_of_rows
 from internals.jit.fuser.steps import NotFusable, Rows
-from internals.jit.fuser.walk import walk_over_rows
 from tests.jit.fuser.support import both, close, group
 
 
@@ -76,7 +76,7 @@ def test_rows_are_walked_over_with_whatever_is_broadcast_to_them_and_nothing_els
     except ValueError:
         fits = False
     with nullcontext() if fits else pytest.raises(NotFusable, match="other sizes than the rows"):
-        walk = walk_over_rows(Rows(shape, 1), [array], [], [torch.float32])
+        walk = loop_nest_of_rows(Rows(shape, 1), [array], [], [torch.float32])
         assert walk.numel == int(np.prod(shape))
 
 

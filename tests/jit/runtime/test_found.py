@@ -14,7 +14,7 @@ import pytest
 import internals
 from internals import jit
 from internals.jit.runtime.graph_executor import GraphExecutor
-from internals.jit.runtime.int_overflow import PlainInts
+from internals.jit.runtime.int_overflow import UncheckedInts
 from tests.jit.passes.pass_support import seeds
 from tests.jit.programs.graphs import program
 
@@ -282,4 +282,4 @@ def test_sums_on_both_ways_around_a_loop_are_wrapped_at_its_end() -> None:
         return first, second
 
     (loop,) = f.graph.findAllNodes("prim::Loop")
-    assert PlainInts(f.graph).wrap == set(loop.outputs()) and f(3, True) == (9, -9)
+    assert UncheckedInts(f.graph).wrap == set(loop.outputs()) and f(3, True) == (9, -9)

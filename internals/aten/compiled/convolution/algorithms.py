@@ -43,7 +43,7 @@ class Scratch:
         return address_of(self.array)
 
 
-class Made(NamedTuple):
+class PreparedStep(NamedTuple):
     """A step, and the arrays whose addresses it has, which must live as long."""
 
     step: Step
@@ -66,7 +66,7 @@ class Direct(NamedTuple):
         pixels = f"{self.rows}x{self.columns}" if self.rows > 1 else str(self.columns)
         return f"direct, {pixels} pixels x {self.blocks * LANES} channels{_prefetched(self.ahead)}"
 
-    def make(self, p: Problem, scratch: Scratch) -> Made:
+    def make(self, p: Problem, scratch: Scratch) -> PreparedStep:
         """The step that solves the problem this way."""
         view = View.of(p)
         weights, starts, counts = self.pack(p)
@@ -82,7 +82,7 @@ class Direct(NamedTuple):
             Steps(p.x.block, p.x.row * dilation[0], p.x.lanes * dilation[1]), weights[0].size,
         )  # fmt: skip
         items = view.batch * groups * ceil(view.height / self.rows)
-        return Made(
+        return PreparedStep(
             step(direct.write_direct, record, tile, items, p.threads), (weights, bias, starts)
         )
 
@@ -131,7 +131,7 @@ class Depthwise(NamedTuple):
     def text(self) -> str:
         return f"depthwise, {self.columns} pixels x {LANES} channels"
 
-    def make(self, p: Problem, scratch: Scratch) -> Made:
+    def make(self, p: Problem, scratch: Scratch) -> PreparedStep:
         """The step that solves the problem this way, which needs a depthwise convolution."""
         a = p.layer
         height, width = a.weight.shape[2:]
@@ -146,7 +146,7 @@ class Depthwise(NamedTuple):
     def with_weights(
         self, x: Buffer, out: Buffer, residual: Buffer | None, weights: Any, bias: Any, a: Any,
         kernel_size: tuple[int, int], threads: int,
-    ) -> Made:  # fmt: skip
+    ) -> PreparedStep:  # fmt: skip
         """A step with weights (blocks, kh, kw, 16), or (1, kh, kw, 16) that serve all blocks. `a`,
         a layer, has stride, padding, dilation and bounds.
         """
@@ -164,7 +164,7 @@ class Depthwise(NamedTuple):
             weights[0].size if len(weights) > 1 else 0,
         )  # fmt: skip
         made = step(depthwise.write_depthwise, record, tile, n * out.blocks * h, threads)
-        return Made(made, (weights, bias))
+        return PreparedStep(made, (weights, bias))
 
 
 class Winograd(NamedTuple):
@@ -184,7 +184,7 @@ class Winograd(NamedTuple):
         tile = f"{self.columns} tiles x {self.blocks * LANES} channels, {self.tiles} at once"
         return f"Winograd F({self.m}, 3), {tile}{_prefetched(self.ahead)}"
 
-    def make(self, p: Problem, scratch: Scratch) -> Made:
+    def make(self, p: Problem, scratch: Scratch) -> PreparedStep:
         """The step that solves the problem this way, with memory for the transformed tiles."""
         tile = WinogradTile(self.m, self.columns, self.blocks, self.ahead)
         n, _, height, width = p.out.sizes
@@ -207,7 +207,7 @@ class Winograd(NamedTuple):
             slice_groups,
             p.x.blocks, p.out.blocks, height, width,
         )  # fmt: skip
-        return Made(
+        return PreparedStep(
             step(winograd.write_winograd, record, tile, items, p.threads, share),
             (weights, bias, scratch.array),
         )

@@ -28,7 +28,7 @@ from .algorithms import (
     Algorithm,
     Depthwise,
     Direct,
-    Made,
+    PreparedStep,
     Scratch,
     Winograd,
     from_list,
@@ -60,7 +60,7 @@ class Choice(NamedTuple):
 
 def choose(
     p: Problem, scratch: Scratch, tell: Callable[[], None] = lambda: None
-) -> tuple[Choice, Made]:
+) -> tuple[Choice, PreparedStep]:
     """The best algorithm for a layer, from the disk or by trying; `tell` is called before trying,
     which takes a while.
     """
@@ -189,7 +189,7 @@ def _try_all(p: Problem, scratch: Scratch) -> Choice:
     return Choice(algorithm, round(best / min(plain), 3), len(times))
 
 
-def measure(made: Made, threads: int) -> float:
+def measure(made: PreparedStep, threads: int) -> float:
     """The least time in seconds that a step takes with its weights in memory, not in the cache.
 
     On one thread only that thread's own time counts, not what other programs take.

@@ -143,7 +143,7 @@ def write_direct(tile: Tile) -> str:
     return code.finish()
 
 
-Places = Callable[[Any], list[Any]]  # the addresses of vectors in the residual, or in the output
+Addresses = Callable[[Any], list[Any]]  # the addresses of vectors in the residual, or in the output
 
 
 class Finish:
@@ -157,7 +157,7 @@ class Finish:
             code.is_null(ends.residual.address),
         )
 
-    def results(self, sums: list[Any], places: Places) -> list[Any]:
+    def results(self, sums: list[Any], places: Addresses) -> list[Any]:
         """The sums plus the residual, if there is one, clamped to the bounds."""
         code, residual = self.code, self.ends.residual
 
@@ -168,7 +168,7 @@ class Finish:
             code.clamp(v, self.low, self.high) for v in code.unless(self.none, sums, with_residual)
         ]
 
-    def store(self, sums: list[Any], places: Places) -> None:
+    def store(self, sums: list[Any], places: Addresses) -> None:
         """Write the results to the output."""
         for v, at in zip(self.results(sums, places), places(self.ends.out)):
             self.code.store(v, at)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ..registers import LANES
-from .algorithms import Depthwise, Made, Scratch, small_step
+from .algorithms import Depthwise, PreparedStep, Scratch, small_step
 from .buffers import NOWHERE, Buffer, Place, Pool, address_of, aligned
 from .choice import Choice, choose
 from .layers import (
@@ -42,7 +42,7 @@ from .problem import Problem
 from .runner import Program, Step
 from .small_kernels import Combine, Maximum, Pair, Reorder
 
-Chooser = Callable[[Problem, Scratch, Callable[[], None]], tuple[Choice, Made]]
+Chooser = Callable[[Problem, Scratch, Callable[[], None]], tuple[Choice, PreparedStep]]
 
 
 class Network:

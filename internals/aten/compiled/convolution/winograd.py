@@ -300,7 +300,7 @@ def apply(code: Code, matrix: Matrix, values: list[Any]) -> list[Any]:
     same, odd ones differ in sign.
     """
     if len(matrix) == len(values):  # Bᵀ, (m+2, m+2): rows of p and -p are even + odd, even - odd
-        return _by_pairs_of_rows(code, matrix, values)
+        return _two_rows_at_a_time(code, matrix, values)
     # Aᵀ, (m, m+2): even rows need the sum of the values at p and -p, odd rows their difference
     sums: dict[int, Any] = {}
     columns = list(zip(*matrix))
@@ -314,7 +314,7 @@ def apply(code: Code, matrix: Matrix, values: list[Any]) -> list[Any]:
     return results
 
 
-def _by_pairs_of_rows(code: Code, matrix: Matrix, values: list[Any]) -> list[Any]:
+def _two_rows_at_a_time(code: Code, matrix: Matrix, values: list[Any]) -> list[Any]:
     """`matrix @ values` for Bᵀ: its first and last row alone, the others in pairs, for p and -p."""
     results: list[Any] = [None] * len(matrix)
     for r in (0, len(matrix) - 1):

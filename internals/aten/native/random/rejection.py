@@ -35,7 +35,7 @@ from internals.core.tensor_impl import Tensor, array, empty_contiguous
 from .filling import on_cpu
 
 Uniform = Callable[[], float]
-FROM_HERE_REJECTION = 10
+REJECTION_THRESHOLD = 10
 # The error of Stirling's formula for log(k!), for k from 0 to 9; `_stirling_tail` computes others.
 STIRLING_TAILS = [
     0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
@@ -101,7 +101,7 @@ def _poisson(rate: float, uniform: Uniform) -> float:
     """One number; beyond 2⁶³, which int64 cannot hold, it is the rate itself."""
     if rate == 0 or rate >= 2.0**63:
         return rate
-    if rate >= FROM_HERE_REJECTION:
+    if rate >= REJECTION_THRESHOLD:
         return _poisson_by_rejection(rate, uniform)
     # -log of a uniform number is the time to the next event, at rate 1; the times add up to `rate`
     # when the product of the numbers falls to exp(-rate)
@@ -147,7 +147,7 @@ def _binomial(count: Any, prob: Any, uniform: Uniform) -> Any:
     # where success is likely, failures are drawn: they are fewer
     likely = prob > 0.5
     rarer = 1 - prob if likely else prob
-    method = _binomial_by_rejection if count * rarer >= FROM_HERE_REJECTION else _binomial_by_gaps
+    method = _binomial_by_rejection if count * rarer >= REJECTION_THRESHOLD else _binomial_by_gaps
     k = method(count, rarer, uniform)
     return count - type(count)(k) if likely else k
 

@@ -51,7 +51,7 @@ def logit(self: Tensor, eps: float | None = None, out: Tensor | None = None) -> 
     """
     return real(
         "logit_cpu",
-        special.logit if eps is None or eps < 0 else partial(kept_logit, eps=eps),
+        special.logit if eps is None or eps < 0 else partial(saved_logit, eps=eps),
         self,
         out=out,
     )
@@ -88,7 +88,7 @@ xlogy = partial(real, "xlogy_cpu", xlogy_loop)
 
 
 @in_single
-def kept_logit(a: Array, out: Array, eps: float) -> None:
+def saved_logit(a: Array, out: Array, eps: float) -> None:
     """logit of `a` clamped to eps ... 1 - eps; NaN stays NaN."""
     low, high = a.dtype.type(eps), a.dtype.type(1 - eps)
     special.logit(np.where(a < low, low, np.minimum(a, high)), out=out)

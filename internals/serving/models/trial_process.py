@@ -40,11 +40,12 @@ FAILED = 3  # its status when the model raised
 LEEWAY = 10  # seconds after which it ends itself, should the server be gone
 MATTER = ("inputs", "optimize", "max_batch", "threads")  # fields of the settings
 PROGRAM = (
-    "import sys; sys.path[:] = {path!r}; from internals.serving.models.apart import main; main()"
+    "import sys; sys.path[:] = {path!r}; "
+    "from internals.serving.models.trial_process import main; main()"
 )
 
 
-def try_apart(
+def try_in_process(
     data: bytes,
     file_name: str,
     key: tuple[str, str],

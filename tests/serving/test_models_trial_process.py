@@ -14,9 +14,9 @@ pytest.importorskip("google.protobuf", reason="the extra `serving` is not instal
 
 import internals as torch
 from internals import nn
-from internals.serving.models import apart
-from internals.serving.models.apart import try_apart
+from internals.serving.models import trial_process
 from internals.serving.models.reload import Watcher
+from internals.serving.models.trial_process import try_in_process
 from internals.serving.settings import Settings
 from tests.serving.models_support import (
     ZERO,
@@ -57,12 +57,12 @@ INPUT = ("x:FP32:-1,2",)
 
 def refused(data: bytes, told: str, **settings: Any) -> None:
     with pytest.raises(RuntimeError, match=told):
-        try_apart(data, "a.pt", KEY, Settings(**{"inputs": INPUT, **settings}))
+        try_in_process(data, "a.pt", KEY, Settings(**{"inputs": INPUT, **settings}))
 
 
 def test_a_good_model_passes() -> None:
-    try_apart(file_of(1.0), "a.pt", KEY, Settings())
-    try_apart(archive(Constant(1.0, bulk=3_000_000)), "a.pt", KEY, Settings(optimize=True))
+    try_in_process(file_of(1.0), "a.pt", KEY, Settings())
+    try_in_process(archive(Constant(1.0, bulk=3_000_000)), "a.pt", KEY, Settings(optimize=True))
 
 
 @pytest.mark.sampled(1 / 4)
@@ -91,16 +91,16 @@ def test_one_that_cannot_be_loaded_says_why_in_its_own_words() -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no signals to die of")
 def test_a_process_that_dies_is_told_with_its_signal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "PROGRAM", DIES)
+    monkeypatch.setattr(trial_process, "PROGRAM", DIES)
     refused(archive(Constant(1.0, bulk=3_000_000)), "ended with SIGSEGV: it is not loaded")
-    monkeypatch.setattr(apart, "PROGRAM", "raise SystemExit(7)")
+    monkeypatch.setattr(trial_process, "PROGRAM", "raise SystemExit(7)")
     refused(file_of(1.0), "ended with status 7")
 
 
 def test_a_server_that_stops_does_not_wait_for_it() -> None:
     began = time.monotonic()
     with pytest.raises(RuntimeError, match="shutting down"):
-        try_apart(
+        try_in_process(
             archive(Forever()),
             "a.pt",
             KEY,
@@ -117,14 +117,14 @@ def test_the_token_and_what_a_model_prints_stay_here(
             print("all is well")
             return x
 
-    try_apart(archive(Chatty()), "a.pt", KEY, Settings(inputs=INPUT))
+    try_in_process(archive(Chatty()), "a.pt", KEY, Settings(inputs=INPUT))
     monkeypatch.setenv("INTERNALS_SERVE_TOKEN", "secret")
     monkeypatch.setattr(
-        apart,
+        trial_process,
         "PROGRAM",
         "import os; raise SystemExit(9 if 'INTERNALS_SERVE_TOKEN' in os.environ else 0)",
     )
-    try_apart(file_of(1.0), "a.pt", KEY, Settings())
+    try_in_process(file_of(1.0), "a.pt", KEY, Settings())
     assert capfd.readouterr() == ("", "")
 
 
@@ -138,20 +138,20 @@ async def test_the_old_version_goes_on_and_the_log_says_why(folder):
     repo, events = repository(folder, try_models=True, try_seconds=15.0, inputs=INPUT)
     await repo.load_all()
     watcher = Watcher(repo)
-    good, hostile = apart.PROGRAM, archive(Forever())
+    good, hostile = trial_process.PROGRAM, archive(Forever())
     try:
         for data, program, told in (
             (hostile, good, "try_seconds"),
             (file_of(3.0), DIES, "SIGSEGV"),
         ):
-            apart.PROGRAM = program
+            trial_process.PROGRAM = program
             place(data, path)
             await watcher.look()
             await watcher.look()
             assert number(await ask(repo, "a", ZERO)) == 1.0
             assert events.names()[-1] == "model_failed" and told in events[-1][1]["reason"]
     finally:
-        apart.PROGRAM = good
+        trial_process.PROGRAM = good
     place(file_of(2.0), path)
     await watcher.look()
     await watcher.look()

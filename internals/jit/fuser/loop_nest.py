@@ -22,7 +22,7 @@ from .steps import NotFusable, Rows
 Strides = tuple[int, ...]
 
 
-class Walk(NamedTuple):
+class LoopNest(NamedTuple):
     """The sizes of the dimensions that are left, the outermost first, and for each array its
     strides in elements and its dtype. Arrays that are read come first.
     """
@@ -56,9 +56,9 @@ class Walk(NamedTuple):
         return tuple(found)
 
 
-def walk_over_rows(
+def loop_nest_of_rows(
     rows: Rows, reads: Sequence[Any], writes: Sequence[Any], dtypes: Sequence[dtype]
-) -> Walk:
+) -> LoopNest:
     """The walk over `rows`: the last of at least two dimensions lies within a row. Raises
     NotFusable.
     """
@@ -73,7 +73,7 @@ def walk_over_rows(
     outer, others = coalesce(shape[:k], [s[:k] for s in strides], range(k))
     if not outer:
         outer, others = (1,), [(0,)] * len(strides)
-    return Walk((*outer, *inner), tuple(s + r for s, r in zip(others, of_rows)), tuple(dtypes))
+    return LoopNest((*outer, *inner), tuple(s + r for s, r in zip(others, of_rows)), tuple(dtypes))
 
 
 def _fits(sizes: Sequence[int], shape: Sequence[int]) -> bool:
@@ -83,9 +83,9 @@ def _fits(sizes: Sequence[int], shape: Sequence[int]) -> bool:
     )
 
 
-def walk_over(
+def loop_nest(
     shape: Sequence[int], reads: Sequence[Any], writes: Sequence[Any], dtypes: Sequence[dtype]
-) -> Walk:
+) -> LoopNest:
     """The walk over arrays that are read or written, each with `sizes` and `strides`, broadcast to
     `shape`.
     """
@@ -97,4 +97,4 @@ def walk_over(
     if merged == (1,):  # a single element: no stride matters
         strides = [(1,)] * len(rows)
     found = tuple(tuple(s) for s in strides)
-    return Walk(tuple(merged), (*found[len(writes) :], *found[: len(writes)]), tuple(dtypes))
+    return LoopNest(tuple(merged), (*found[len(writes) :], *found[: len(writes)]), tuple(dtypes))
