@@ -22,6 +22,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
+from tools.claims import tally
 from tools.notebook_files import CELL_TIMEOUT, KERNEL, ROOT, kernel_environment, notebook_paths
 from tools.whole_file import write
 
@@ -32,7 +33,15 @@ METADATA = {
 EXEMPTIONS = ("nbval-ignore-output", "nbval-skip")
 # what follows this sign differs from run to run; nbval_sanitize.cfg knows it too
 MEASURED = r"(?m)(?<=^≈).*$"
-KEPT_CELL_METADATA = ("tags", "slideshow", "jupyter", "editable", "deletable", "nbval_reason")
+KEPT_CELL_METADATA = (
+    "tags",
+    "slideshow",
+    "jupyter",
+    "editable",
+    "deletable",
+    "nbval_reason",
+    "claims",
+)
 
 
 def main() -> int:
@@ -40,12 +49,16 @@ def main() -> int:
     parser.add_argument(
         "names", nargs="*", help="beginnings of file names, such as 03; default: all"
     )
+    parser.add_argument(
+        "--claims", action="store_true", help="measure seven times how often claims of ≈ cells hold"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time")
     options = parser.parse_args()
     os.environ.update(kernel_environment())
     failed = 0
-    with ProcessPoolExecutor(options.jobs) as pool:
-        runs = [(path, pool.submit(refresh, path)) for path in notebook_paths(options.names)]
+    work = tally if options.claims else refresh
+    with ProcessPoolExecutor(1 if options.claims else options.jobs) as pool:
+        runs = [(path, pool.submit(work, path)) for path in notebook_paths(options.names)]
         for path, run in runs:
             ok, verdict = run.result()
             failed += not ok
