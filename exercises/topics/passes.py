@@ -182,8 +182,8 @@ def plain(x, y):  # type: ignore[no-untyped-def]
             ...""",
     passes=("who_removed",),
     hints=(
-        "`function.phases(*args)` gives a record for each pass. Section 16 counts nodes in two of "
-        "its fields.",
+        "`function.phases(*args)` gives a record for each pass, with the graph's text `before` and "
+        "`after` it.",
         "In `before` and `after` a kind stands between ` = ` and a `(` or `[`: what tells "
         "`aten::t` from `aten::tanh`?",
     ),
