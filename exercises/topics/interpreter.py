@@ -165,7 +165,7 @@ def looped(x, n: int):  # type: ignore[no-untyped-def]
             ...""",
     passes=("most_tensors",),
     hints=(
-        "Section 3: `record` gives the state before every instruction. It has `registers`, a dict, "
+        "Section 5: `record` gives the state before every instruction. It has `registers`, a dict, "
         "and `stack`, a list.",
         "Two tensors are the same if they are one object: put `id(v)` of those that are a "
         "`torch.Tensor` into a set.",
@@ -178,7 +178,7 @@ def looped(x, n: int):  # type: ignore[no-untyped-def]
                 most = max(most, len({id(v) for v in held if isinstance(v, torch.Tensor)}))
             return most""",
     why=(
-        "Section 4 measured the same with the allocator. Here you have seen it in the machine, and "
+        "The first cell measured it with the allocator. Here you have seen it in the machine, and "
         "need no memory to be large."
     ),
     mistakes=[

@@ -81,10 +81,10 @@ LEFT = {
     start=blank(LEFT),
     passes=("answer", "functions"),
     hints=(
-        "Three questions for each pair: has the first one surely run when the second does? May "
-        "anybody write to what they read? Could the caller tell one result from two?",
-        "Nobody has said that `y` is another tensor than `x`. And the analysis asks whether "
-        "anything in the graph may write to `x`, not when.",
+        "Three questions for each pair: has the first surely run when the second does? May "
+        "anything write to what they read? Could the caller tell one result from two?",
+        "Nothing says that `y` is another tensor than `x`. And the analysis asks whether "
+        "anything may write to `x`, not when.",
     ),
     solution=table(LEFT),
     why=(
@@ -182,8 +182,8 @@ def plain(x, y):  # type: ignore[no-untyped-def]
             ...""",
     passes=("who_removed",),
     hints=(
-        "`function.phases(*args)` gives a record for each pass. Section 16 counts nodes in two of "
-        "its fields.",
+        "`function.phases(*args)` gives a record for each pass, with the graph's text `before` and "
+        "`after` it.",
         "In `before` and `after` a kind stands between ` = ` and a `(` or `[`: what tells "
         "`aten::t` from `aten::tanh`?",
     ),
@@ -304,13 +304,12 @@ KINDS = "aten::exp", "aten::tanh", "aten::sigmoid"
     level=3,
     title="Out of the loop",
     ask="""
-        Your turn to be a compiler. Write the pass `hoist(graph)`: a node of one of the `KINDS` that
-        stands in the body of a loop and takes only what was made before the loop computes the same
-        in every turn, so move it in front of the loop. Also a chain: once `exp` is out, its `tanh`
-        can follow. A node must stay if its input or its output may be written to (`is_written`), or
-        if the caller may get hold of its output (`escapes`). Return whether anything was moved. The
-        executor will run it before its own passes, on functions with loops; results have to stay
-        what they were.""",
+        Write the pass `hoist(graph)`: a node of one of the `KINDS` in the body of a loop that takes
+        only what was made before the loop computes the same in every turn, so move it in front of
+        the loop. Also a chain: once `exp` is out, its `tanh` can follow. A node must stay if its
+        input or its output may be written to (`is_written`), or if the caller may get hold of its
+        output (`escapes`). Return whether anything was moved. The executor will run it on functions
+        with loops; results have to stay what they were.""",
     given="""
         from internals.jit.passes.aliasing import escapes, is_written
 
