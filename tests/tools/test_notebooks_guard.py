@@ -30,6 +30,7 @@ EXPECTED = [
     "12_scripting_and_the_ast",
     "13_the_ir_by_hand",
     "14_passes",
+    "14b_backward_as_a_graph",
     "15_the_interpreter",
     "16_serialization",
     "17_other_languages",
