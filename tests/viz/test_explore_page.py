@@ -19,6 +19,7 @@ from internals.jit.ir import all_nodes
 from tests.jit.corpus import Program, load
 from tests.jit.corpus.running import callable_of, traced
 from tests.support import full
+from viz.rooms.explore_linked import linked
 from viz.rooms.explore_page.phases import Line, compared, identities
 from viz.rooms.explore_page.record import record
 from viz.rooms.explore_page.scene import Page, Part, Row, folded
@@ -444,3 +445,19 @@ def test_on_a_gpu_that_is_simulated_the_kernel_is_one_for_a_gpu(
     line = row_with(page, "source", "w = torch.sigmoid(z) * y")
     assert any("sigmoid(" in text for text in texts(page, line, "kernel"))
     assert ptx.note == "not shown: compiling to PTX needs numba" and not ptx.rows
+
+
+def test_the_small_view_has_each_line_beside_what_was_made_of_it() -> None:
+    def mine(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        a = x * y
+        return torch.relu(a + x)
+
+    found = viz.explore(mine, torch.ones(2, 2), torch.ones(2, 2))
+    titles, lines = linked(found.page)
+    assert [title.split()[0].strip(",") for title in titles] == ["Graph", "Bytecode", "Kernel"]
+    product = next(line for line in lines if "a = x * y" in line.line)
+    assert any("aten::mul" in text for text in product.made[0])
+    assert not any("relu" in text for text in product.made[2])
+    bundle = found._repr_mimebundle_()
+    assert "aten::mul" in bundle["text/plain"] and str(__file__) not in bundle["text/plain"]
+    assert bundle["text/html"].count("<tr>") == len(lines) + 1 and len(bundle["text/html"]) < 20_000

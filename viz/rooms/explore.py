@@ -4,9 +4,10 @@ Source, syntax tree, typed tree, graph, what a trace records of the same call, e
 optimiser, the optimised graph, the bytecode, the Python code that runs, and the first steps of the
 interpreter. A stage that cannot be shown says why.
 
-In a notebook the stages stand one under the other. `.save("page.html")` writes something else: one
-page on which source, tree, graph, bytecode and kernel are tied together (`explore_page`), with a
-slider for the phases.
+In a notebook each line of the source stands beside what was made of it (`explore_linked`).
+`.save("page.html")` writes one page on which source, tree, graph, bytecode and kernel are tied
+together (`explore_page`), with a slider for the phases. As text the stages stand one under the
+other.
 
 How the real one differs: PyTorch has each of these behind another flag or function, and most of
 them as text on stderr.
@@ -21,12 +22,11 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from viz.canvas import Canvas
-from viz.palette import PAGE
+from viz.rooms.explore_linked import linked_html, linked_text
 from viz.rooms.explore_page.record import record
 from viz.rooms.explore_page.scene import Page
 from viz.rooms.explore_page.text import function_of, is_text
@@ -163,25 +163,11 @@ class Explore(Picture):
         ).canvas()
 
     def html(self) -> str:
-        sections = []
-        for n, s in enumerate(self.stages):
-            body = (
-                s.picture.html()
-                if isinstance(s.picture, Picture)
-                else _preformatted(str(s.picture))
-            )
-            summary = f"<b>{n + 1}. {escape(s.title)}</b>: {escape(s.note)}"
-            opened = " open" if n == 0 else ""
-            sections.append(
-                f'<details{opened} style="margin:.4em 0"><summary '
-                f'style="cursor:pointer">{summary}</summary>'
-                '<div style="margin:.5em 0 1em 1em;overflow-x:auto"><p '
-                'style="max-width:46em;margin:.3em 0 .8em">'
-                f"{escape(s.why)}</p>{body}</div></details>"
-            )
-        return (
-            f'<div class="iv-explore"><p><b>{escape(self.title())}</b></p>{"".join(sections)}</div>'
-        )
+        """The small view: each line of the source beside what was made of it."""
+        return linked_html(self.name, self.page)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return {"text/html": self.html(), "text/plain": linked_text(self.name, self.page)}
 
     def title(self) -> str:
         return f"{self.name}, stage by stage"
@@ -389,9 +375,3 @@ def _emitted(compiled: Any, args: tuple[Any, ...]) -> str:
 
     function = compiled if hasattr(compiled, "executor") else compiled.forward.function
     return str(function.executor.plan_for(*arguments_of(compiled, args)).emitted.source)
-
-
-def _preformatted(text: str) -> str:
-    paper, ink, line = (PAGE["light"][p] for p in ("paper", "ink", "line"))
-    style = f"background:{paper};color:{ink};border:1px solid {line};padding:.6em;overflow-x:auto"
-    return f'<pre style="{style}">{escape(text)}</pre>'
