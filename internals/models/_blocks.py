@@ -17,9 +17,10 @@ from internals import nn
 
 
 class Conv2dNormActivation(nn.Sequential):
-    """Convolution, normalization, activation: (N, C_in, H, W) to (N, C_out, H / stride, W / stride).
+    """Convolution, normalization and activation of (N, in_channels, H, W).
 
-    By default there is a bias only without a norm, which would subtract it again.
+    By default the stride alone changes H and W, and there is a bias only without a norm: batch norm
+    would subtract it again.
     """
 
     def __init__(

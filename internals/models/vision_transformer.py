@@ -195,7 +195,7 @@ def vit_b_16(*, weights: None = None, progress: bool = True, **kwargs: Any) -> V
 
 
 def vit_tiny(**kwargs: Any) -> VisionTransformer:
-    """ViT-Ti/16: 5,717,416 parameters, few enough to train at home; torchvision does not have it."""
+    """ViT-Ti/16: 5,717,416 parameters, few enough to train at home; not in torchvision."""
     return _vit(kwargs, patch_size=16, num_layers=12, num_heads=3, hidden_dim=192, mlp_dim=768)
 
 

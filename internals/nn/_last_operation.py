@@ -1,11 +1,9 @@
-"""The older kind of backward hook, which hangs on the last operation of `forward`
-(`Module.register_backward_hook`).
+"""The older kind of backward hook, which is attached to the last operation of `forward`
+(`Module.register_backward_hook` in `torch/nn/modules/module.py`).
 
-It was there first, and it is deprecated because it shows what its name does not say: the gradients
-of the node that made the output, not those of the module. For a module of one operation there is no
-difference; for others there are warnings.
-
-How the real one differs: nothing; it is part of `torch/nn/modules/module.py`.
+It is deprecated because it does not do what its name says: its gradients are those of the node that
+made the output, not those of the module. For a module of one operation there is no difference;
+others cause a warning.
 """
 
 from __future__ import annotations
@@ -20,12 +18,12 @@ from internals import Tensor
 def hook_last_operation(
     module: Any, hooks: list[Callable[..., Any]], args: Any, result: Tensor
 ) -> None:
-    """Register the hooks on the node behind the first tensor in `result`, and warn if they will not
-    see everything.
+    """Register the hooks on the node of the first tensor in `result`, and warn if they will miss
+    gradients.
     """
     from internals.utils.hooks import WrappedHook
 
-    found = result
+    found = result  # the first tensor in nested tuples, lists and dicts
     while not isinstance(found, Tensor):
         found = (
             next(v for v in found.values() if isinstance(v, Tensor))
@@ -42,7 +40,10 @@ def hook_last_operation(
 
 
 def _misleading(args: Any, result: Tensor, grad_fn: Any) -> str | None:
-    """What the hooks will miss, in PyTorch's words."""
+    """PyTorch's warning about the gradients that the hooks will miss; None if they see all.
+
+    They see all if the module maps tensors to tensors in a single node of the graph.
+    """
     outputs, inputs = _tensors(result), _tensors(args)
     full = "Please use register_full_backward_hook to get the documented behavior."
     if outputs is None or inputs is None:
