@@ -1,9 +1,9 @@
-"""Normalization across channels as in Torch7, with a derivative of its own
+"""Local response normalization as in Torch7, with a derivative of its own
 (`torch/nn/modules/_functions.py`).
 
-The sum over neighbouring channels is carried along: the channel that enters is added, the one that
-leaves subtracted. An old slip is kept, because PyTorch keeps it: the first channel never leaves,
-and the gradient does not know that.
+The sum over neighbouring channels is a running one: from channel to channel, the channel that
+enters the window is added and the one that leaves is subtracted. PyTorch has an old mistake that is
+kept here: the first channel is never subtracted, and the gradient ignores that.
 
 How the real one differs: it writes into its result step by step.
 """
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 
 class CrossMapLRN2d(Function):
-    """(N, C, H, W) over (k + alpha / size * sum of squares) ** beta. Raises ValueError for other
-    numbers of dimensions.
+    """`input` (N, C, H, W) divided by (k + alpha / size * sum of squares) ** beta.
+
+    Raises ValueError for other numbers of dimensions.
     """
 
     @staticmethod
