@@ -5,7 +5,7 @@ The arithmetic is in operators; Python adds its own conventions: `inplace=`, `tr
 reductions, defaults that depend on other arguments, and errors that must be raised before anything
 is computed. Functions without any of these are the generated ones. The TorchScript compiler reads
 the same functions: hence their types, and conditions such as `mode == "nearest" or mode == "area"`,
-as `in` is not part of what it understands everywhere.
+written in the part of Python that it understands.
 
 How the real one differs: it is one file, has overloads, and supports `__torch_function__`.
 """

@@ -1,12 +1,8 @@
-"""Activations as layers (`torch/nn/modules/activation.py`). None but `PReLU` has parameters; each
-calls the function of its name.
+"""Activations as layers: each calls the function of its name
+(`torch/nn/modules/activation.py`). Only `PReLU` has a parameter.
 
-With `inplace=True` the input is overwritten, which saves memory; autograd complains where the input
-was still needed.
-
-`MultiheadAttention` has a file of its own; here it is for its path in PyTorch.
-
-How the real one differs: it is in the same file, and there is a randomized leaky ReLU.
+With `inplace=True` the input is overwritten, which saves memory; autograd raises an error where the
+input is still needed. `MultiheadAttention`, which PyTorch has in this file, is only imported here.
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ class CosineSimilarity(_Options):
 
 
 class PairwiseDistance(_Options):
-    """The p-norm of x1 - x2 + eps along the last dimension: (N, D) to (N), or (N, 1) if `keepdim`."""
+    """The p-norm of x1 - x2 + eps along the last dimension: (N, D) to (N), or with `keepdim` to
+    (N, 1).
+    """
 
     __constants__ = ["norm", "eps", "keepdim"]
 

@@ -1,4 +1,6 @@
-"""Dropout layers: active in training, the identity in evaluation (`torch/nn/modules/dropout.py`)."""
+"""Dropout layers: active in training, the identity in evaluation
+(`torch/nn/modules/dropout.py`).
+"""
 
 from __future__ import annotations
 

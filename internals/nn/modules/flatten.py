@@ -12,7 +12,7 @@ from internals.nn.modules._options import _Options
 
 
 class Flatten(_Options):
-    """Joins the dimensions from `start_dim` to `end_dim`: by default (N, *) becomes (N, features)."""
+    """Joins the dimensions from `start_dim` to `end_dim`: by default all but the first."""
 
     __constants__ = _shown = ["start_dim", "end_dim"]
 
