@@ -29,7 +29,7 @@ class Checkpoint:
     state: defaultdict[Any, Any]
 
     def state_dict(self) -> StateDict:
-        """The options and the state, with positions instead of parameters. Tensors are not copied."""
+        """The options and the state, with positions for parameters; tensors are not copied."""
         for before in self._optimizer_state_dict_pre_hooks.values():
             before(self)
         numbers: dict[int, int] = {}  # id of a parameter → its position in all groups

@@ -63,7 +63,7 @@ class LBFGS(Optimizer):
 
     @no_grad()
     def step(self, closure: Callable[..., Any]) -> Any:
-        """Iterate, and return the first loss of `closure`, which must call `backward` every time."""
+        """Iterate, and return the first loss of `closure`, which must call `backward` each time."""
         closure = enable_grad()(closure)
         group = self.param_groups[0]
         lr, max_iter, max_eval, change = (
@@ -151,7 +151,7 @@ class LBFGS(Optimizer):
         return d
 
     def _along(self, closure: Callable[..., Any], d: Tensor) -> Any:
-        """A function that evaluates the loss at distance t along `d`, and restores the parameters."""
+        """A function that evaluates the loss at distance t along `d`, then restores parameters."""
         here = [p.clone() for p in self._params]
 
         def evaluate(t: float | Tensor) -> Trial:

@@ -288,7 +288,7 @@ class Transformer(_Options):
     def generate_square_subsequent_mask(
         sz: int, device: Device | None = None, dtype: DType | None = None
     ) -> Tensor:
-        """The causal mask (sz, sz): -inf above the diagonal, which hides later positions, else 0."""
+        """The causal mask (sz, sz): -inf above the diagonal, to hide later positions, else 0."""
         return full((sz, sz), fill_value=float("-inf"), device=device, dtype=dtype).triu(1)
 
     def _reset_parameters(self) -> None:

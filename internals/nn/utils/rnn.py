@@ -215,7 +215,7 @@ def pad_packed_sequence(
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
-    """N sequences (L_i, *), packed; the longest must come first unless `enforce_sorted` is False."""
+    """N sequences (L_i, *), packed; with `enforce_sorted` they must be sorted, longest first."""
     lengths = internals.tensor([sequence.size(0) for sequence in sequences])
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
