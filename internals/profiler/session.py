@@ -106,7 +106,7 @@ class Session:
                 raise RuntimeError(f"Profiler is already enabled on {where}")
             _running.append(self.recorder)
         # If any step fails, `undo` reverts the earlier ones; otherwise `stop` does that later, in
-        # reverse order: the devices first, so that their work is still assigned to spans.
+        # reverse order: the devices first, which includes waiting for them.
         with ExitStack() as undo:
             undo.callback(_running.remove, self.recorder)
             undo.enter_context(record_optimizers(self.recorder))
