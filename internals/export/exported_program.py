@@ -138,6 +138,7 @@ class _Loader:
         self.state: set[str] = set()  # the names of the tensors that the module has
 
     def load(self) -> ExportedProgram:
+        """Build modules and graph, and make a method `forward` of the graph."""
         # The order matters: the type of `self` is known once the modules are built, nodes refer to
         # inputs by name, and outputs to the results of nodes.
         root = self.build_module()
@@ -152,6 +153,7 @@ class _Loader:
             "forward",
             ScriptFunction("forward", self.graph, schema, qualified_name=name, is_method=True),
         )
+        # `__call__` flattens the arguments by `in_spec` and pairs the leaves with the checks
         in_spec, out_spec = (
             TreeSpec.parse(self.call["in_spec"]),
             TreeSpec.parse(self.call["out_spec"]),
@@ -242,6 +244,7 @@ class _Loader:
                     written = get_attributes(self.graph, self.modules, target.text())
                 else:
                     raise target.error(f"is '{target.text()}', which is no tensor of the program")
+                # arguments of copy_: target, source, non_blocking
                 self.graph.insert(
                     "aten::copy_", [written, reader.arguments.named(content["arg"]["name"]), False]
                 )

@@ -38,17 +38,19 @@ def cond(reader: GraphReader, node: JsonNode) -> None:
     branch = graph.insertNode(
         graph.create("prim::If", [truth(reader, reader.arguments.read(given[0]))], 0)
     )
-    kinds: list[list[Type]] = []
+    types: list[list[Type]] = []
     for arg in given[1:3]:
         block = branch.addBlock()
         with graph.insert_point_guard(block):
             returned = _inner(reader, arg, operands)
             for value in returned:
                 block.registerOutput(value)
-        kinds.append([plain(value.type()) for value in returned])
-    if list(map(str, kinds[0])) != list(map(str, kinds[1])):
+        types.append([plain(value.type()) for value in returned])
+    if list(map(str, types[0])) != list(map(str, types[1])):
         raise node.error("has two branches that return different things")
-    reader.name_all([branch.addOutput().setType(kind) for kind in kinds[0]], node["outputs"])
+    reader.name_all(
+        [branch.addOutput().setType(result_type) for result_type in types[0]], node["outputs"]
+    )
 
 
 def while_loop(reader: GraphReader, node: JsonNode) -> None:

@@ -108,6 +108,10 @@ class GraphReader:
             self.read_node(node)
 
     def read_node(self, node: JsonNode) -> None:
+        """Add one node: an operator's call, blocks, a decomposition's nodes, or a placeholder.
+
+        Raises ArchiveError for operators that a file must not call.
+        """
         target = node["target"].text()
         if target in LEFT_OUT:
             return
@@ -118,11 +122,13 @@ class GraphReader:
             raise node["target"].error(f"is {target}: {refusal(symbol)}")
         given = [(each["name"].text(), each["arg"]) for each in node["inputs"]]
         if written is not None:  # copy the decomposition's nodes in place of the call
-            made = self.graph.insertGraph(
+            results = self.graph.insertGraph(
                 written.graph, self.inputs_of(written.schema, given, node)
             )
             returned = (
-                made[0].node().inputs() if made[0].node().kind() == "prim::TupleConstruct" else made
+                results[0].node().inputs()
+                if results[0].node().kind() == "prim::TupleConstruct"
+                else results
             )
             return self.name_all(returned, node["outputs"])
         if operator is None:  # a placeholder: readable, but not runnable
@@ -152,6 +158,7 @@ class GraphReader:
             if by_position and i >= len(names):
                 raise node.error(f"gives {schema.name} more than its {len(names)} arguments")
             found[names[i] if by_position else name] = arg
+        # by the schema, not by the file: arguments with defaults may be absent, or in another order
         inputs: list[Value] = []
         for argument in schema.arguments:
             if argument.name in found:

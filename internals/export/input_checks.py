@@ -63,6 +63,7 @@ class InputCheck:
 
     @classmethod
     def of_constant(cls, content: JsonNode) -> InputCheck:
+        """The check of an argument that the graph has as a constant; None stands for `as_none`."""
         kind, value = content["value"].union()
         read = {
             "as_int": JsonNode.integer,
@@ -141,7 +142,7 @@ def _sizes(check: InputCheck, value: object) -> list[tuple[str, Formula, int]]:
                 f"Expected input '{name}' to be of type int, but got {type(value).__name__}"
             )
         return [(name, check.number, value)]
-    if check.sizes is None:
+    if check.sizes is None:  # a constant, which has passed
         return []
     if not isinstance(value, TensorImpl):
         raise RuntimeError(

@@ -49,6 +49,7 @@ class TreeSpec:
 
     @classmethod
     def _of(cls, node: JsonNode, depth: int) -> TreeSpec:
+        """The spec of a node and all below it; at most DEEPEST levels, as a file may be hostile."""
         if depth > DEEPEST:
             raise node.error("is nested too deep")
         kind = node.get("type")
@@ -60,7 +61,7 @@ class TreeSpec:
             )
         children = tuple(cls._of(each, depth + 1) for each in node["children_spec"])
         keys: tuple[str, ...] = ()
-        if KINDS[kind.text()] == "dict":
+        if KINDS[kind.text()] == "dict":  # "context" is a JSON list of the keys, again as text
             context = JsonNode.parse(node["context"].text(), node.archive, node.record)
             keys = tuple(key.value for key in context)
             if len(keys) != len(children) or not all(isinstance(k, (str, int)) for k in keys):

@@ -42,8 +42,8 @@ class Folder:
         *path, name = where.text().split(".")
         folder = self
         for i, each in enumerate(path):
-            made = Folder(classes.get(".".join(path[: i + 1]), "Module"))
-            folder = folder.folders.setdefault(each, made)
+            child = Folder(classes.get(".".join(path[: i + 1]), "Module"))
+            folder = folder.folders.setdefault(each, child)
         if not all((*path, name)) or name in folder.tensors or name in folder.folders:
             raise where.error(
                 f"is '{where.text()}', where something else is already, or which is no name"

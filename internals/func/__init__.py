@@ -55,6 +55,10 @@ def functional_call(
 
 
 def _one_dict(dicts: Any) -> dict[str, Any]:
+    """Several dicts as one; a single dict as it is, so that changes of its values are seen.
+
+    Raises ValueError for other types, and for a name in two dicts.
+    """
     if isinstance(dicts, dict):
         return dicts
     if not isinstance(dicts, Sequence):
@@ -78,6 +82,7 @@ def _one_dict(dicts: Any) -> dict[str, Any]:
 def _replaced(
     module: Any, given: dict[str, Any], tie_weights: bool, strict: bool
 ) -> Iterator[None]:
+    """A block in which the module has the tensors `given`; afterwards it has its own again."""
     own = {
         **dict(module.named_parameters(remove_duplicate=False)),
         **dict(module.named_buffers(remove_duplicate=False)),
@@ -91,6 +96,7 @@ def _replaced(
             before[name] = _swap(module, name, t)
         yield
     finally:
+        # values that `forward` assigned go to the caller, before the module's own come back
         after = {name: _get(module, name) for name in given if name in before}
         given.update({name: t for name, t in after.items() if t is not _NOTHING})
         # In reverse: if two names lead to the same place, the first swap saw the original.
@@ -160,6 +166,7 @@ def _check_tensor(value: object, what: str) -> None:
 
 
 def _check_names(module: Any, missing: list[str], unexpected: list[str]) -> None:
+    """Raise RuntimeError if there are missing or unexpected names."""
     lines = [
         f"{what} key(s): {', '.join(map(repr, names))}."
         for what, names in (("Unexpected", unexpected), ("Missing", missing))

@@ -60,6 +60,7 @@ class MobileNetV2(nn.Module):
 
         channels = make_divisible(32 * width_mult, round_nearest)
         self.last_channel = make_divisible(1280 * max(1.0, width_mult), round_nearest)
+        # The stem halves the image; the blocks follow, then a 1x1 convolution to `last_channel`.
         features: list[nn.Module] = [
             Conv2dNormActivation(3, channels, stride=2, norm_layer=norm, activation_layer=nn.ReLU6)
         ]
@@ -88,6 +89,7 @@ class MobileNetV2(nn.Module):
         return self.classifier(torch.flatten(x, 1))
 
     def _initialize(self) -> None:
+        """He's normal weights for convolutions, norms as the identity, a small last layer."""
         for m in self.modules():
             if isinstance(m, nn.Conv2d):
                 nn.init.kaiming_normal_(m.weight, mode="fan_out")
@@ -128,6 +130,7 @@ class InvertedResidual(nn.Module):
                 Conv2dNormActivation(inp, hidden, 1, norm_layer=norm, activation_layer=nn.ReLU6)
             )
         layers += [
+            # depthwise: one 3x3 filter for each channel
             Conv2dNormActivation(
                 hidden,
                 hidden,
@@ -136,7 +139,7 @@ class InvertedResidual(nn.Module):
                 norm_layer=norm,
                 activation_layer=nn.ReLU6,
             ),
-            nn.Conv2d(hidden, oup, 1, 1, 0, bias=False),
+            nn.Conv2d(hidden, oup, 1, 1, 0, bias=False),  # 1x1: narrow again
             norm(oup),
         ]
         self.conv = nn.Sequential(*layers)

@@ -57,6 +57,7 @@ class ResNet(nn.Module):
         self.groups = groups
         self.base_width = width_per_group
 
+        # the stem: H and W to a quarter, by the stride of the convolution and of the pooling
         self.conv1 = nn.Conv2d(3, self.inplanes, kernel_size=7, stride=2, padding=3, bias=False)
         self.bn1 = self._norm_layer(self.inplanes)
         self.relu = nn.ReLU(inplace=True)

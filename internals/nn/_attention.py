@@ -380,6 +380,7 @@ def _mha_shape_check(
             f"{case}, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D "
             "tensor instead"
         )
+    # unbatched, so the first dimension of a 3-D mask is the heads alone
     if dims == 2 and attn_mask is not None and attn_mask.dim() == 3:
         expected = (num_heads, query.size(0), key.size(0))
         if attn_mask.shape != expected:

@@ -54,6 +54,7 @@ class Conversion(Tree):
             )
 
         def convert(t: Tensor) -> Any:
+            # integers keep their dtype: they may be indices or counts
             kind = dtype if t.is_floating_point() or t.is_complex() else None
             try:
                 return t.to(

@@ -54,6 +54,7 @@ def dropout2d(
             "an optional batch dimension (i.e. 3D or 4D inputs).",
             stacklevel=2,
         )
+    # for old programs 3-D input is (N, C, L), while 4-D input of dropout3d is (C, D, H, W)
     if input.dim() == 3:
         warnings.warn(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D "

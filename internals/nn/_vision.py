@@ -122,6 +122,7 @@ def interpolate(
     if not is_scripting():
         size, scale_factor = _lists(input, size, scale_factor)
     sizes, factors = _one_for_each(size, input), _factor_for_each(scale_factor, input)
+    # without factors, the operators derive the scale from the sizes; "area" knows only sizes
     if recomputed or mode == "area":
         if factors is not None:
             sizes = [int(input.size(i + 2) * factors[i]) for i in range(len(factors))]
@@ -153,7 +154,7 @@ def _resample(
     """Call the operator for `mode` and the number of dimensions: one of `sizes` and `factors` is
     None.
     """
-    dims = input.dim()
+    dims = input.dim()  # 3: (N, C, L), 4: (N, C, H, W), 5: (N, C, D, H, W)
     if dims == 3:
         if mode == "nearest":
             return nn.upsample_nearest1d(input, sizes, factors)

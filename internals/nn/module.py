@@ -115,8 +115,8 @@ class Module(Conversion, StateDict, Hooks):
     def __setattr__(self, name: str, value: Any) -> None:
         """Register a parameter, child or buffer; any other value becomes a plain attribute.
 
-        A name that is registered keeps its kind: it takes a value of that kind, or None. Only a new
-        Parameter or Module may replace another kind. Raises TypeError for other values.
+        A registered name takes values of its own kind, or None. A Parameter may also replace any
+        other value, and a Module a buffer. Raises TypeError for other values.
         """
         own = self.__dict__
         parameters, buffers, modules = (
@@ -124,12 +124,12 @@ class Module(Conversion, StateDict, Hooks):
             own.get("_buffers", {}),
             own.get("_modules", {}),
         )
-        if isinstance(value, Parameter):
+        if isinstance(value, Parameter):  # replaces a value of any kind
             self._ready("parameters")
             _remove(name, own, buffers, modules)
             self._non_persistent_buffers_set.discard(name)
             self.register_parameter(name, value)
-        elif name in parameters:
+        elif name in parameters:  # only None is left: a plain tensor would silently not be trained
             _expect(value, None, f"parameter '{name}' (internals.nn.Parameter or None expected)")
             self.register_parameter(name, None)
         elif isinstance(value, Module) or name in modules:
@@ -147,6 +147,7 @@ class Module(Conversion, StateDict, Hooks):
                 Tensor,
                 f"buffer '{name}' (internals.nn.Buffer, internals.Tensor or None expected)",
             )
+            # a new value of a buffer is as persistent as the old one
             stays = name not in own.get("_non_persistent_buffers_set", ())
             self.register_buffer(name, value, getattr(value, "persistent", stays))
         else:

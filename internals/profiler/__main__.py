@@ -47,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with prof:
         try:
             run()
+        # if the program exits or fails, its table and trace are written all the same
         except SystemExit as leaving:
             status = _exit_status(leaving)
         except Exception:

@@ -65,6 +65,7 @@ class DeviceActivity:
             if activity.kind in ("host", "event"):
                 continue
             start, end = offset + activity.start_ns / 1000, offset + activity.end_ns / 1000
+            # negative ids, as those of calls are positive
             event = FunctionEvent(-1 - number, activity.name, start, end, activity.stream)
             event.device_type, event.device_index, event.use_device = (
                 DeviceType.CUDA,

@@ -36,6 +36,7 @@ def describe(args: Sequence[Any]) -> list[Input]:
 
 
 def _describe(value: object) -> Input:
+    """One argument; a tensor is described by its geometry, without keeping it alive."""
     if isinstance(value, Geometry):
         return Input(list(value.sizes), str(value.dtype).rpartition(".")[2], "")
     geometry = getattr(value, "_geometry", None)

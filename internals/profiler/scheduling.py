@@ -5,6 +5,8 @@ profiler's action in it (`torch/profiler/profiler.py`).
 
 skips ten steps, and then twice has five steps without the profiler, one that is recorded but
 discarded, and three that are recorded and kept. With `repeat=0` there is no end.
+
+How the real one differs: its `ProfilerActivity` has more kinds of devices.
 """
 
 from __future__ import annotations
@@ -61,6 +63,7 @@ def schedule(
     cycle = wait + warmup + active
 
     def action(step: int) -> ProfilerAction:
+        """The action of a step, counted from 0."""
         if step < 0:
             raise AssertionError(f"Step must be non-negative. Got {step}.")
         if step < skip_first:

@@ -93,6 +93,7 @@ class _Run:
         return self.again.pop(number)  # frees the tensor after its last use
 
     def _recompute(self) -> None:
+        """Run the function again, and keep the tensors that its nodes save."""
         self.again = {}
 
         # the second run saves its tensors in the same order, so they get the same numbers

@@ -50,6 +50,7 @@ class CrossMapLRN2d(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
+        """The gradient of `input`; the options have none."""
         # Through `scale`, each input also changes its neighbours' outputs: their shares are summed
         # over the same window. d output_j / d input_i has the term
         # -2 alpha beta / size * input_i * output_j / scale_j.

@@ -52,6 +52,7 @@ class AdaptiveLogSoftmaxWithLoss(_Options):
         self.head_size = self.shortlist_size + self.n_clusters
         self.head = Linear(in_features, self.head_size, bias=head_bias, device=device, dtype=dtype)
         self.tail = ModuleList()
+        # each cluster: in_features -> fewer features -> its words
         for i in range(self.n_clusters):
             hidden, words = (
                 int(in_features // div_value ** (i + 1)),

@@ -41,7 +41,7 @@ class MultiheadAttention(_Options):
                 f"num_heads={num_heads} instead"
             )
         kdim, vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
-        packed = kdim == embed_dim and vdim == embed_dim
+        packed = kdim == embed_dim and vdim == embed_dim  # the three matrices have one shape
         super().__init__(
             embed_dim=embed_dim, kdim=kdim, vdim=vdim, _qkv_same_embed_dim=packed,
             num_heads=num_heads, dropout=dropout, batch_first=batch_first,
@@ -53,6 +53,8 @@ class MultiheadAttention(_Options):
         def parameter(*sizes: int) -> Parameter:
             return Parameter(empty(sizes, device=device, dtype=dtype))
 
+        # unused weights are registered as None: both forms have the same attributes, which the
+        # compiler requires; the order is that of PyTorch's `named_parameters()`
         if packed:
             self.in_proj_weight = parameter(3 * embed_dim, embed_dim)
         for name, features in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
@@ -98,7 +100,7 @@ class MultiheadAttention(_Options):
             query.dtype,
         )
         mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
-        swap = self.batch_first and query.dim() == 3
+        swap = self.batch_first and query.dim() == 3  # unbatched input has no dimension to swap
         if swap:
             query, key, value = _swapped(query, key, value)
         output, weights = F.multi_head_attention_forward(

@@ -109,6 +109,7 @@ class RNNBase(_Options):
         batched = self._is_batched(input)
         batch_dim = 0 if self.batch_first else 1
         x = input if batched else input.unsqueeze(batch_dim)
+        # an unbatched sequence is a batch of one: x (T, 1, I), h (layers * directions, 1, hidden)
         if hx is None:
             h = self._zeros(x, self.hidden_size)
         else:
@@ -297,7 +298,7 @@ class LSTM(RNNBase):
         batched = self._is_batched(input)
         batch_dim = 0 if self.batch_first else 1
         x = input if batched else input.unsqueeze(batch_dim)
-        outputs = self.proj_size if self.proj_size > 0 else self.hidden_size
+        outputs = self.proj_size if self.proj_size > 0 else self.hidden_size  # features of h, not c
         if hx is None:
             h, c = self._zeros(x, outputs), self._zeros(x, self.hidden_size)
         else:

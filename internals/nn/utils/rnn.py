@@ -67,6 +67,8 @@ def unpad_sequence(
 
 
 class _Fields(NamedTuple):
+    """The fields of `PackedSequence`, which adds methods and a constructor with checks."""
+
     data: Tensor
     batch_sizes: Tensor
     sorted_indices: Tensor | None

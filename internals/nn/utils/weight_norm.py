@@ -43,6 +43,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
             "run the dummy forward before applying weight normalization"
         )
     hook = WeightNorm(name, -1 if dim is None else dim)
+    # `weight` becomes a plain attribute: only the two new parameters are trained and saved
     del module._parameters[name]
     module.register_parameter(name + "_g", Parameter(norm_except_dim(weight.detach(), 2, hook.dim)))
     module.register_parameter(name + "_v", Parameter(weight.detach()))

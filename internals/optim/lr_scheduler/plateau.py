@@ -104,6 +104,10 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = 0
 
     def _reduce_lr(self) -> None:
+        """Multiply all learning rates by `factor`, down to their minimum.
+
+        Raises RuntimeError if groups were added, and `min_lr` was a list.
+        """
         groups = self.optimizer.param_groups
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
