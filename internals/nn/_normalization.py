@@ -136,10 +136,10 @@ def _verify_batch_size(size: list[int]) -> None:
 
 def _verify_spatial_size(size: list[int]) -> None:
     """Raise ValueError if a channel of one sample has one value: its variance would be 0."""
-    of_channel = 1
+    per_channel = 1
     for i in range(2, len(size)):
-        of_channel *= size[i]
-    if of_channel == 1:
+        per_channel *= size[i]
+    if per_channel == 1:
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {size}"
         )

@@ -114,8 +114,8 @@ class StateDict(Tree):
 
     def _local_state(self) -> dict[str, Any]:
         """This module's own parameters and persistent buffers that are not None, by name."""
-        left_out = self._non_persistent_buffers_set
-        buffers = {name: buffer for name, buffer in self._buffers.items() if name not in left_out}
+        omitted = self._non_persistent_buffers_set
+        buffers = {name: buffer for name, buffer in self._buffers.items() if name not in omitted}
         return {name: t for name, t in {**self._parameters, **buffers}.items() if t is not None}
 
     def get_extra_state(self) -> Any:
@@ -155,9 +155,11 @@ class StateDict(Tree):
         keys = _IncompatibleKeys(missing, unexpected)
         _load_tree(self, state_dict, "", metadata, assign, keys, errors)
         if strict:
-            told = (("Missing", missing), ("Unexpected", unexpected))
+            mismatches = (("Missing", missing), ("Unexpected", unexpected))
             errors = [
-                f"{what} key(s) in state_dict: {_quoted(keys)}. " for what, keys in told if keys
+                f"{what} key(s) in state_dict: {_quoted(keys)}. "
+                for what, keys in mismatches
+                if keys
             ] + errors
         if errors:
             listing = "\n\t".join(errors)
@@ -307,9 +309,9 @@ def _load_tree(
     for name, child in module._modules.items():
         if child is not None:
             # a child sees its own keys only, so a hook cannot change those of others
-            below = f"{prefix}{name}."
-            of_child = {k: v for k, v in state.items() if k.startswith(below)}
-            _load_tree(child, of_child, below, metadata, assign, keys, errors)
+            child_prefix = f"{prefix}{name}."
+            child_state = {k: v for k, v in state.items() if k.startswith(child_prefix)}
+            _load_tree(child, child_state, child_prefix, metadata, assign, keys, errors)
     for hook in module._load_state_dict_post_hooks.values():
         if hook(module, keys) is not None:
             raise AssertionError(_RETURNED)

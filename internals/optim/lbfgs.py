@@ -139,15 +139,15 @@ class LBFGS(Optimizer):
             steps.append(s)
             inverses.append(1.0 / ys)
             state["H_diag"] = ys / y.dot(y)
-        shares = state.setdefault("al", [None] * history_size)
+        alphas = state.setdefault("al", [None] * history_size)
         # newest to oldest pair, then a scaled identity as first estimate, then back
         q = grad.neg()
         for i in reversed(range(len(changes))):
-            shares[i] = steps[i].dot(q) * inverses[i]
-            q.add_(changes[i], alpha=-shares[i])
+            alphas[i] = steps[i].dot(q) * inverses[i]
+            q.add_(changes[i], alpha=-alphas[i])
         d = mul(q, state["H_diag"])
         for i in range(len(changes)):
-            d.add_(steps[i], alpha=shares[i] - changes[i].dot(d) * inverses[i])
+            d.add_(steps[i], alpha=alphas[i] - changes[i].dot(d) * inverses[i])
         return d
 
     def _along(self, closure: Callable[..., Any], d: Tensor) -> Any:

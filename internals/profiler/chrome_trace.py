@@ -121,10 +121,12 @@ def _backward_arrows(
 
     An arrow is a pair of events with the same id: "s" where it starts, "f" where it ends.
     """
-    made: dict[int, FunctionEvent] = {}  # by sequence number; later, inner calls replace outer ones
+    forward_calls: dict[
+        int, FunctionEvent
+    ] = {}  # by sequence number; later, inner calls replace outer ones
     for e in events:
         if e.scope == Scope.BACKWARD_FUNCTION:
-            forward = made.get(e.sequence_nr)
+            forward = forward_calls.get(e.sequence_nr)
             if forward is not None:
                 where = {
                     "id": e.sequence_nr,
@@ -136,7 +138,7 @@ def _backward_arrows(
                 yield {"ph": "s", "ts": forward.time_range.start, **where}
                 yield {"ph": "f", "bp": "e", "ts": e.time_range.start, **where}
         elif e.sequence_nr >= 0 and e.name.startswith("aten::"):
-            made[e.sequence_nr] = e
+            forward_calls[e.sequence_nr] = e
 
 
 def _memory_changes(result: Any, process: int) -> Iterator[dict[str, Any]]:
