@@ -55,7 +55,7 @@ def _misleading(args: Any, result: Tensor, grad_fn: Any) -> str | None:
             "tuple of Tensors is deprecated and will be removed in future versions. This hook "
             f"will be missing some of the {what}. {full}"
         )
-    made_by = {t.grad_fn for t in outputs if t.grad_fn is not None}  # the nodes of the outputs
+    made_by = {t.grad_fn for t in outputs if t.grad_fn is not None}
     using = "Using a non-full backward hook when"
     removed = "is deprecated and will be removed in future versions. This hook will be missing some"
     if grad_fn not in made_by and len(made_by) <= 1:

@@ -121,9 +121,8 @@ def _backward_arrows(
 
     An arrow is a pair of events with the same id: "s" where it starts, "f" where it ends.
     """
-    forward_calls: dict[
-        int, FunctionEvent
-    ] = {}  # by sequence number; later, inner calls replace outer ones
+    # by sequence number; inner calls come later and replace outer ones
+    forward_calls: dict[int, FunctionEvent] = {}
     for e in events:
         if e.scope == Scope.BACKWARD_FUNCTION:
             forward = forward_calls.get(e.sequence_nr)
