@@ -1,11 +1,10 @@
-"""`internals.accelerator`: the device there is besides the CPU, whatever its kind
-(`torch/accelerator/__init__.py`, `memory.py`).
+"""Names for the accelerator, of whatever kind it is (`torch/accelerator/__init__.py`, `memory.py`).
 
-Everything is a question to `internals.cuda`. A simulated GPU counts as a device, but not as an
-available one.
+Every function asks `internals.cuda`. A simulated GPU counts as a device, but not as an available
+one.
 
-How the real one differs: it finds CUDA, MPS, XPU and others, of which a build of PyTorch has one at
-most.
+How the real one differs: a build of PyTorch has at most one of CUDA, MPS, XPU and others, and these
+functions serve any of them.
 """
 
 from __future__ import annotations
@@ -46,8 +45,9 @@ def device_count() -> int:
 
 
 def current_accelerator(check_available: bool = False) -> Any:
-    """The `device` of the accelerator, without an index; None if there is none (with
-    `check_available`: no real one).
+    """The `device` of the accelerator, without an index; None if there is none.
+
+    With `check_available` a simulated one does not count.
     """
     found = is_available() if check_available else device_count() > 0
     return device("cuda") if found else None
@@ -64,23 +64,23 @@ def set_device_index(device: Any, /) -> None:
 
 
 def current_stream(device: device | None = None, /) -> cuda.Stream:
-    """The stream that work for a device goes to now."""
+    """The stream to which work for a device goes now."""
     return cuda.current_stream(device)
 
 
 def set_stream(stream: cuda.Stream) -> None:
-    """Let work of this thread go to `stream`; its device becomes the current one."""
+    """Send the work of this thread to `stream`; its device becomes the current one."""
     cuda.set_device(stream.device)
     cuda.set_stream(stream)
 
 
 def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
-    """Bytes free on the device, and in total."""
+    """The device's memory in bytes: (free, total)."""
     return cuda.mem_get_info(device_index)
 
 
 class device_index:
-    """A block in which another device is the current one; nothing happens for None."""
+    """A context manager that makes another device the current one; None changes nothing."""
 
     def __init__(self, device: int | None, /) -> None:
         self.index = device

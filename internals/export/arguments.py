@@ -1,9 +1,9 @@
-"""What a node of an exported graph is given, as values of the IR (`Argument` of
+"""The arguments of a node of an exported graph, as values of the IR (`Argument` of
 `torch/_export/serde/schema.py`).
 
-An argument is an object of one member whose name is its type: `{"as_tensor": {"name": "relu"}}`,
-`{"as_ints": [1, 2]}`. `READERS` is the list of them. Names are looked up among the values made so
-far, the rest become constants.
+An argument is an object with one member, whose name is the argument's type:
+`{"as_tensor": {"name": "relu"}}`, `{"as_ints": [1, 2]}`. `READERS` has a function for each type.
+Names are looked up among the values defined so far; everything else becomes a constant.
 
 How the real one differs: an FX node keeps numbers and lists as they are; the IR has a node for
 each.
@@ -36,14 +36,15 @@ MEMORY_FORMATS = {1: 0, 2: 2, 3: 3, 4: 1}
 
 
 class Arguments:
-    """Reads arguments into a graph, at its insert point. `values` is by name."""
+    """Reads arguments into a graph, at its insert point. `values` maps names to earlier results."""
 
     def __init__(self, graph: Graph, values: dict[str, Value]) -> None:
         self.graph, self.values = graph, values
 
     def read(self, node: JsonNode) -> Value:
-        """Raises ArchiveError for a name that is not there yet, or a kind of argument not known
-        here.
+        """The value of one argument, such as `{"as_int": 3}`.
+
+        Raises ArchiveError for a name that is not defined yet, or an unknown kind of argument.
         """
         kind, content = node.union()
         if kind not in READERS:
@@ -67,7 +68,7 @@ class Arguments:
         )
 
     def symbolic(self, node: JsonNode) -> Value:
-        """A number that may be the result of a node."""
+        """A number: either a constant or, as `{"as_name": ...}`, the result of a node."""
         kind, content = node.union()
         if kind == "as_name":
             return self.named(content)
@@ -119,7 +120,7 @@ def _memory_format(a: Arguments, node: JsonNode) -> Value:
 
 
 def _layout(a: Arguments, node: JsonNode) -> Value:
-    if node.integer() != 7:
+    if node.integer() != 7:  # `Layout.Strided` of the schema; the IR writes it as 0
         raise node.error("is a layout of sparse tensors; dense ones are known here")
     return a.constant(0)
 

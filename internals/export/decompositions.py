@@ -1,12 +1,11 @@
-"""Operators that exported graphs call and our list does not have, written in those it has.
+"""Operators of exported graphs that are missing here, each written with operators that exist.
 
-`run_decompositions()` leaves graphs in which nothing is written to: batch norm returns the new
-statistics, a write into a slice becomes `slice_scatter`, which returns a whole new tensor. Each is
-a function in TorchScript here; its graph is put in place of the call.
+`run_decompositions()` makes a graph functional, so no operator writes to its inputs: batch norm
+returns the new statistics, and a write into a slice becomes `slice_scatter`, which returns a whole
+new tensor. Each function below is compiled to TorchScript; its graph replaces the call.
 
-How the real one differs: these are operators with kernels of their own there; its table of
-decompositions (`torch/_decomp/decompositions.py`) goes the other way, from composite operators down
-to fewer.
+How the real one differs: these operators have kernels of their own there. Its table of
+decompositions (`torch/_decomp/decompositions.py`) lowers composite operators to a smaller set.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from internals import Tensor
 
 
 def select_scatter(self: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """A copy of `self` in which `src` replaces the slice at `index` of `dim`."""
     result = self.clone()
     result.select(dim, index).copy_(src)
     return result
@@ -33,12 +33,14 @@ def slice_scatter(
     end: int | None = None,
     step: int = 1,
 ) -> Tensor:
+    """A copy of `self` in which `src` replaces `self[start:end:step]` along `dim`."""
     result = self.clone()
     torch.ops.aten.slice(result, dim, start, end, step).copy_(src)
     return result
 
 
 def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """`src` broadcast to the shape of `self`, with its dtype and device."""
     return torch.empty_like(self).copy_(src)
 
 
@@ -51,6 +53,7 @@ def _native_batch_norm_legit_no_training(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
+    """Batch norm in eval mode: it normalizes with the running statistics."""
     return torch.native_batch_norm(
         input, weight, bias, running_mean, running_var, False, momentum, eps
     )
@@ -66,6 +69,8 @@ def _native_batch_norm_legit_functional(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Batch norm that returns the new running statistics, as its last two results."""
+    # `native_batch_norm` updates the statistics in place, so it gets copies of them
     mean, var = running_mean.clone(), running_var.clone()
     out, save_mean, save_invstd = torch.native_batch_norm(
         input, weight, bias, mean, var, training, momentum, eps

@@ -4,11 +4,10 @@
     program.graph            our IR: parameters are attributes of %self, then the inputs
     program(x)               run it; the inputs are checked against the sizes it was exported for
     program.module()         a compiled module: `jit.save` makes a TorchScript archive of it
-    program.graph_signature  which inputs of the exported graph are parameters, buffers, the user's;
-                             what is written back
-    program.range_constraints   the symbols that sizes depend on, and what they may be
-    program.missing          operators that are not known here, with how often they are called; then
-                             it cannot run
+    program.graph_signature  the role of each input (parameter, buffer, user input) and output
+    program.range_constraints   the symbols that sizes depend on, and their ranges
+    program.missing          operators that are not known here, with the number of their calls;
+                             the program can run only if there are none
 
 How the real one differs: its graph is an FX graph whose parameters are inputs ("lifted"), and
 `run_decompositions` lowers the operators to a smaller set.
@@ -39,8 +38,9 @@ if TYPE_CHECKING:
 
 
 class ExportedProgram:
-    """Made by `load`. `missing` counts the calls of operators that are not known here, by
-    target.
+    """A graph with its parameters, and the checks of its inputs; made by `load`.
+
+    `missing` counts the calls of operators that are not known here, by target.
     """
 
     def __init__(
@@ -61,14 +61,12 @@ class ExportedProgram:
 
     @property
     def range_constraints(self) -> dict[str, ValueRange]:
-        """Symbols, and formulas of them, and their ranges."""
+        """The range of each symbol, and of formulas of symbols, by their text: `"s86"`."""
         return dict(self._guards.ranges)
 
     @property
     def input_checks(self) -> tuple[InputCheck, ...]:
-        """Of each leaf of the arguments: its name, dtype and sizes, or the constant that it must
-        be.
-        """
+        """For each leaf of the arguments: its name, dtype and sizes, or its required constant."""
         return tuple(self._guards.checks)
 
     def sizes_of(self, name: str) -> tuple[int | str, ...]:
@@ -94,15 +92,16 @@ class ExportedProgram:
         return self._module
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run it on inputs of the form it was exported with.
+        """Run it on arguments nested as they were when it was exported.
 
-        Raises ValueError for another form, AssertionError for sizes and constants that it was not
-        exported for ("Guard failed: x.size()[0] == 2"), RuntimeError for other dtypes,
+        Raises ValueError for another nesting, AssertionError for sizes and constants that it was
+        not exported for ("Guard failed: x.size()[0] == 2"), RuntimeError for other dtypes,
         NotImplementedError if operators are missing.
         """
         module = self.module()
         given = self.in_spec.flatten_inputs(args, kwargs)
         result = module(*self._guards.check(given))
+        # the compiled module returns one output as it is, not as a tuple of one
         leaves = result if self.out_spec.leaves() != 1 else (result,)
         return self.out_spec.unflatten(iter(leaves))
 
@@ -114,8 +113,8 @@ def load(f: object) -> ExportedProgram:
     """Read a `.pt2` archive of `torch.export.save` from a path or file object; tensors of a path
     are mapped, not copied.
 
-    Operators that are not known here do not stop it: see `ExportedProgram.missing`.
-    Raises ArchiveError for what is no such archive, or a damaged one. Source: `torch.export.load`.
+    A program with unknown operators is read all the same: see `ExportedProgram.missing`.
+    Raises ArchiveError for another kind of file, or a damaged one. Source: `torch.export.load`.
     """
     with ArchiveReader(f) as reader:
         program = read_program(reader)
@@ -124,18 +123,24 @@ def load(f: object) -> ExportedProgram:
 
 
 class _Loader:
+    """One run of `load`: first the modules with their tensors, then the graph that uses them."""
+
     def __init__(self, program: JsonNode, tensors: dict[str, Any]) -> None:
         self.program, self.tensors = program, tensors
         module = program["graph_module"]
         self.content, self.signature = module["graph"], module["signature"]
+        # entry 0 is the whole program: its signature says how arguments and results are nested
         self.call = module["module_call_graph"][0]["signature"]
         self.guards = Guards(ranges=ranges_of(program))
         self.graph = Graph()
         self.values: dict[str, Value] = {}
-        self.modules: dict[str, Value] = {}
+        self.modules: dict[str, Value] = {}  # by path; "" is `self`
         self.state: set[str] = set()  # the names of the tensors that the module has
 
     def load(self) -> ExportedProgram:
+        """Build modules and graph, and make a method `forward` of the graph."""
+        # The order matters: the type of `self` is known once the modules are built, nodes refer to
+        # inputs by name, and outputs to the results of nodes.
         root = self.build_module()
         self.modules[""] = self.graph.addInput("self").setType(root._jit_type)
         reader = GraphReader(self.graph, self.content, self.values)
@@ -148,6 +153,7 @@ class _Loader:
             "forward",
             ScriptFunction("forward", self.graph, schema, qualified_name=name, is_method=True),
         )
+        # `__call__` flattens the arguments by `in_spec` and pairs the leaves with the checks
         in_spec, out_spec = (
             TreeSpec.parse(self.call["in_spec"]),
             TreeSpec.parse(self.call["out_spec"]),
@@ -162,10 +168,12 @@ class _Loader:
         )
 
     def sizes(self) -> dict[str, tuple[Formula, ...]]:
+        """The sizes of every tensor in the graph, by its name."""
         values = self.content["tensor_values"].items()
         return {name: tuple(map(Formula.read, meta["sizes"])) for name, meta in values}
 
     def build_module(self) -> Any:
+        """The compiled module that has the parameters, buffers and constants; no methods yet."""
         classes = _classes(self.content)
         root = Folder(classes.get("", "ExportedProgram"))
         for spec in self.signature["input_specs"]:
@@ -174,6 +182,7 @@ class _Loader:
                 name = content[f"{STATE[kind]}_name"]
                 if name.text() not in self.tensors:
                     raise name.error(f"is '{name.text()}', of which the archive has no tensor")
+                # a constant is kept as a buffer that `state_dict()` omits
                 persistent = kind == "parameter" or (
                     kind == "buffer" and content["persistent"].boolean()
                 )
@@ -183,7 +192,11 @@ class _Loader:
         return root.build()
 
     def inputs(self, reader: GraphReader) -> list[Argument]:
-        """The graph's inputs: state is attributes of `self`, the others are arguments."""
+        """Define the graph's inputs, and return the arguments of `forward` among them.
+
+        State becomes an attribute of `self`, a user's input an argument. A constant input is only
+        checked: its value is already in the graph.
+        """
         arguments = []
         for spec in self.signature["input_specs"]:
             kind, content = spec.union()
@@ -194,6 +207,7 @@ class _Loader:
                 reader.define(content["arg"]["name"], value)
             elif kind == "user_input":
                 form, arg = content["arg"].union()
+                # The schema accepts any tensor, while the value in the graph has the exact type.
                 t: Type = (
                     TensorType.get() if form == "as_tensor" else SYMBOLS.get(form, TensorType.get())
                 )
@@ -212,8 +226,10 @@ class _Loader:
         return arguments
 
     def outputs(self, reader: GraphReader) -> Type:
-        """What is returned; what the program writes to its buffers and inputs is written back
-        first.
+        """Register the graph's output, and return its type: several results become a tuple.
+
+        An exported graph returns the new contents of buffers and inputs as further outputs; they
+        are copied back into these tensors here.
         """
         returned: list[Value] = []
         for spec in self.signature["output_specs"]:
@@ -228,6 +244,7 @@ class _Loader:
                     written = get_attributes(self.graph, self.modules, target.text())
                 else:
                     raise target.error(f"is '{target.text()}', which is no tensor of the program")
+                # arguments of copy_: target, source, non_blocking
                 self.graph.insert(
                     "aten::copy_", [written, reader.arguments.named(content["arg"]["name"]), False]
                 )
@@ -244,6 +261,7 @@ class _Loader:
         return plain(returned[0].type())
 
 
+# kind of an input or output → the member of its entry that names the tensor (STATE: + "_name")
 STATE = {"parameter": "parameter", "buffer": "buffer", "tensor_constant": "tensor_constant"}
 MUTATIONS = {
     "buffer_mutation": "buffer_name",

@@ -5,12 +5,12 @@
     %relu : Tensor = prim::If(%4)
       block0(): ...
 
-Export follows one path through a program's own `if`s; these are the ones that the programmer asked
-to keep. Their graphs see nothing but their inputs: what they use from outside is handed in, so they
-become blocks by giving those inputs their values.
+Export follows one path through a program's own `if`s; `cond` and `while_loop` are how a programmer
+keeps both. An inner graph sees only its inputs: every value from outside is passed as an operand.
+To make a block of it, its input names are bound to the operands, and its nodes are read in place.
 
-How the real one differs: each inner graph is a GraphModule of its own, and `cond` an operator that
-is called with two of them.
+How the real one differs: each inner graph is a GraphModule of its own, and `cond` is an operator
+that is called with two of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Handler = Callable[["GraphReader", JsonNode], None]
 
 
 def cond(reader: GraphReader, node: JsonNode) -> None:
-    """`cond(predicate, true_graph, false_graph, operands)`."""
+    """`cond(predicate, true_graph, false_graph, operands)` as a `prim::If` of two blocks."""
     given = [each["arg"] for each in node["inputs"]]
     if len(given) != 4:
         raise node.error(f"gives cond {len(given)} arguments instead of 4")
@@ -38,26 +38,33 @@ def cond(reader: GraphReader, node: JsonNode) -> None:
     branch = graph.insertNode(
         graph.create("prim::If", [truth(reader, reader.arguments.read(given[0]))], 0)
     )
-    kinds: list[list[Type]] = []
+    types: list[list[Type]] = []
     for arg in given[1:3]:
         block = branch.addBlock()
         with graph.insert_point_guard(block):
             returned = _inner(reader, arg, operands)
             for value in returned:
                 block.registerOutput(value)
-        kinds.append([plain(value.type()) for value in returned])
-    if list(map(str, kinds[0])) != list(map(str, kinds[1])):
+        types.append([plain(value.type()) for value in returned])
+    if list(map(str, types[0])) != list(map(str, types[1])):
         raise node.error("has two branches that return different things")
-    reader.name_all([branch.addOutput().setType(kind) for kind in kinds[0]], node["outputs"])
+    reader.name_all(
+        [branch.addOutput().setType(result_type) for result_type in types[0]], node["outputs"]
+    )
 
 
 def while_loop(reader: GraphReader, node: JsonNode) -> None:
-    """`while_loop(condition_graph, body_graph, carried, others)`."""
+    """`while_loop(condition_graph, body_graph, carried, others)` as a `prim::Loop`.
+
+    `carried` changes from iteration to iteration; `others` are constant during the loop.
+    """
     given = [each["arg"] for each in node["inputs"]]
     if len(given) != 4:
         raise node.error(f"gives while_loop {len(given)} arguments instead of 4")
     carried, others = _operands(reader, given[2:3]), _operands(reader, given[3:])
     graph, constant = reader.graph, reader.arguments.constant
+    # prim::Loop(max_iterations, start, *carried); its block takes (i, *carried) and returns
+    # (go_on, *carried). So the condition is read twice: before the loop, and at the body's end.
     start = _condition(reader, given[0], carried + others)
     loop = graph.insertNode(graph.create("prim::Loop", [constant(2**63 - 1), start, *carried], 0))
     block = loop.addBlock()
@@ -74,8 +81,9 @@ def while_loop(reader: GraphReader, node: JsonNode) -> None:
 
 
 def set_grad_enabled(reader: GraphReader, node: JsonNode) -> None:
-    """`wrap_with_set_grad_enabled(enabled, graph, *operands)`: the graph in place; results without
-    gradients are detached.
+    """`wrap_with_set_grad_enabled(enabled, graph, *operands)`: the nodes of `graph`, in place.
+
+    If `enabled` is False, the resulting tensors are detached, which has the effect of `no_grad`.
     """
     given = [each["arg"] for each in node["inputs"]]
     if len(given) < 2 or given[0].union()[0] != "as_bool":
@@ -90,8 +98,9 @@ def set_grad_enabled(reader: GraphReader, node: JsonNode) -> None:
 
 
 def assertion(reader: GraphReader, node: JsonNode) -> None:
-    """`_assert_scalar(condition, message)` and `_assert_async(condition, message)`: raise
-    unless.
+    """`_assert_scalar(condition, message)`, `_assert_async(condition, message)`: a `prim::If`.
+
+    Its first block is empty, its second raises `message`, which `_assert_async` may omit.
     """
     given = [reader.arguments.read(each["arg"]) for each in node["inputs"]]
     if not 1 <= len(given) <= 2:
@@ -118,18 +127,19 @@ HANDLERS: dict[str, Handler] = {
 
 
 def truth(reader: GraphReader, value: Value) -> Value:
-    """As a condition: a tensor or a number as a bool."""
+    """A tensor or a number as a bool, as `prim::If` and `prim::Loop` require."""
     if isinstance(value.type(), BoolType):
         return value
     return reader.graph.insert("aten::Bool", [value]).setType(BoolType.get())
 
 
 def plain(t: Type) -> Type:
+    """The type without a tensor's dtype and sizes, which may differ between branches."""
     return TensorType.get() if isinstance(t, TensorType) else t
 
 
 def _operands(reader: GraphReader, lists: list[JsonNode]) -> list[Value]:
-    """The entries of lists of arguments, such as `{"as_tensors": [...]}`."""
+    """The entries of several lists, such as `{"as_tensors": [...]}`, as one flat list."""
     found: list[Value] = []
     for each in lists:
         kind, content = each.union()
@@ -150,7 +160,7 @@ def _operands(reader: GraphReader, lists: list[JsonNode]) -> list[Value]:
 
 
 def _inner(reader: GraphReader, arg: JsonNode, operands: list[Value]) -> list[Value]:
-    """Read a graph at the insert point; returns what it returns."""
+    """Read the nodes of an inner graph at the insert point, and return its outputs."""
     kind, content = arg.union()
     if kind != "as_graph":
         raise arg.error(f"is {kind}, not a graph")
@@ -161,7 +171,7 @@ def _inner(reader: GraphReader, arg: JsonNode, operands: list[Value]) -> list[Va
         raise content["graph"]["inputs"].error(
             f"are {len(inputs)}; {len(operands)} values are given"
         )
-    values: dict[str, Value] = {}
+    values: dict[str, Value] = {}  # a new scope: names from outside are not visible
     for each, operand in zip(inputs, operands):
         form, name = each.union()
         values[name["name" if form == "as_tensor" else "as_name"].text()] = operand
@@ -171,6 +181,7 @@ def _inner(reader: GraphReader, arg: JsonNode, operands: list[Value]) -> list[Va
 
 
 def _condition(reader: GraphReader, arg: JsonNode, operands: list[Value]) -> Value:
+    """The one result of a condition's graph, as a bool."""
     returned = _inner(reader, arg, operands)
     if len(returned) != 1:
         raise arg.error(f"should return one value, not {len(returned)}")

@@ -5,13 +5,13 @@
      "outputs": [{"as_tensor": {"name": "add"}}]}
     %add : Tensor = aten::add(%relu, %b_k, %1)
 
-The target names operator and overload, so there is nothing to resolve: look the schema up, fill in
-the defaults that were left out. A few targets are no operators of ours but mean one (`MEANS`), such
-as Python's own arithmetic on sizes. What is not known at all becomes a node all the same, so that
-the graph can be read, and is listed in `missing`.
+The target names operator and overload, so there is nothing to resolve: the schema is looked up and
+omitted defaults are filled in. A few targets stand for an operator of another name (`MEANS`), such
+as Python's own arithmetic on sizes. An unknown operator becomes a node all the same, so that the
+graph can be read, and is counted in `missing`.
 
-How the real one differs: it makes FX nodes, which call the operators themselves. Of the operators
-on graphs (graph_blocks.py) it has many more.
+How the real one differs: it makes FX nodes, which call the operators themselves, and has many more
+operators that take graphs (here: graph_blocks.py).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ MEANS = {
     "torch.sym_float": "aten::Float.Scalar",
     "torch.sym_not": "aten::__not__",
 }
-# What the exporter asserts about its own assumptions; `ExportedProgram` checks the inputs instead.
+# Assertions of the exporter about its own assumptions; `ExportedProgram` checks the inputs instead.
 LEFT_OUT = (
     "torch.ops.aten._assert_tensor_metadata.default",
     "torch.ops.aten.sym_constrain_range.default",
@@ -85,8 +85,10 @@ CONVERSIONS = {"int": "aten::Int", "float": "aten::Float", "bool": "aten::Bool"}
 
 
 class GraphReader:
-    """Puts the nodes of `content`, the JSON of a graph, into `graph`. `values` has its inputs, by
-    name.
+    """Reads the nodes of `content`, the JSON of a graph, into `graph`.
+
+    `values` maps names to values: the inputs at first, then the results of nodes too. `depth`
+    counts the graphs around this one.
     """
 
     def __init__(
@@ -106,24 +108,30 @@ class GraphReader:
             self.read_node(node)
 
     def read_node(self, node: JsonNode) -> None:
+        """Add one node: an operator's call, blocks, a decomposition's nodes, or a placeholder.
+
+        Raises ArchiveError for operators that a file must not call.
+        """
         target = node["target"].text()
         if target in LEFT_OUT:
             return
-        if target in HANDLERS:
+        if target in HANDLERS:  # control flow: becomes blocks
             return HANDLERS[target](self, node)
         operator, written = operator_of(target), decomposition(target)
         if operator is not None and not is_written(symbol := operator.name.partition(".")[0]):
             raise node["target"].error(f"is {target}: {refusal(symbol)}")
         given = [(each["name"].text(), each["arg"]) for each in node["inputs"]]
-        if written is not None:
-            made = self.graph.insertGraph(
+        if written is not None:  # copy the decomposition's nodes in place of the call
+            results = self.graph.insertGraph(
                 written.graph, self.inputs_of(written.schema, given, node)
             )
             returned = (
-                made[0].node().inputs() if made[0].node().kind() == "prim::TupleConstruct" else made
+                results[0].node().inputs()
+                if results[0].node().kind() == "prim::TupleConstruct"
+                else results
             )
             return self.name_all(returned, node["outputs"])
-        if operator is None:
+        if operator is None:  # a placeholder: readable, but not runnable
             self.missing[target] += 1
             inputs = [self.arguments.read(arg) for _, arg in given if arg.union()[0] != "as_graph"]
             call = self.graph.create(unknown_kind(target), inputs, 0)
@@ -138,8 +146,10 @@ class GraphReader:
     def inputs_of(
         self, schema: FunctionSchema, given: list[tuple[str, JsonNode]], node: JsonNode
     ) -> list[Value]:
-        """In the schema's order, defaults filled in. Names that Python uses instead
-        (`_operator.add(a, b)`) go by position.
+        """The inputs in the schema's order, with defaults filled in.
+
+        Python's functions name their arguments differently (`_operator.add(a, b)`): those go by
+        position.
         """
         names = [a.name for a in schema.arguments]
         by_position = not all(name in names for name, _ in given)
@@ -148,6 +158,7 @@ class GraphReader:
             if by_position and i >= len(names):
                 raise node.error(f"gives {schema.name} more than its {len(names)} arguments")
             found[names[i] if by_position else name] = arg
+        # by the schema, not by the file: arguments with defaults may be absent, or in another order
         inputs: list[Value] = []
         for argument in schema.arguments:
             if argument.name in found:
@@ -163,8 +174,8 @@ class GraphReader:
         return inputs
 
     def given(self, arg: JsonNode, wanted: Type, takes_number: bool = False) -> Value:
-        """What is given, as what is wanted: a number may stand for a float, a list of one, or a
-        tensor.
+        """An argument converted to the type `wanted`: a number may be given for a float, a list
+        of one, or a tensor.
         """
         if arg.union()[0] == "as_int" and isinstance(wanted, FloatType):
             return self.arguments.constant(float(arg.union()[1].integer()))
@@ -175,20 +186,21 @@ class GraphReader:
             value.type(), (IntType, FloatType, BoolType)
         ):
             if takes_number:
-                return value  # the node will mean that overload
+                return value  # the overload that takes a number is called
             return self.graph.insert("prim::NumToTensor", [value]).setType(TensorType.get())
         if isinstance(wanted, ListType) and isinstance(value.type(), (IntType, FloatType)):
             return self.arguments.list_of(wanted.element, [value])
         return value
 
     def name_all(self, values: list[Value], outputs: JsonNode) -> None:
-        """Give what a node makes the names that the file has for it."""
+        """Give the results of a node the names by which later nodes refer to them."""
         if len(outputs) > len(values):
             raise outputs.error(f"names {len(outputs)} results of a node that has {len(values)}")
         for value, output in zip(values, outputs):
             self.name(value, output)
 
     def name(self, value: Value, output: JsonNode) -> None:
+        """Name one result; a list of tensors is unpacked, as each tensor has its own name."""
         kind, content = output.union()
         if kind == "as_tensor":
             self.define(content["name"], value.setType(self.tensor_type(content["name"].text())))
@@ -206,12 +218,13 @@ class GraphReader:
             raise output.error(f"is a result of the kind {kind}, which is not known here")
 
     def number(self, value: Value, wanted: Type) -> Value:
-        """`aten::item` gives a number, of which the file knows what kind."""
+        """The value as a `wanted` number: `aten::item` returns any, so it is converted."""
         if isinstance(value.type(), NumberType) and type(value.type()) is NumberType:
             return self.graph.insert(CONVERSIONS[str(wanted)], [value]).setType(wanted)
         return value.setType(wanted)
 
     def define(self, name: JsonNode, value: Value) -> None:
+        """Make `value` known by a name. Raises ArchiveError for a name that is taken or invalid."""
         text = name.text()
         if not text.isidentifier() or not text.isascii():
             raise name.error(f"is {text!r}, which is no name")
@@ -220,7 +233,7 @@ class GraphReader:
         self.values[text] = value.setDebugName(text)
 
     def tensor_type(self, name: str) -> TensorType:
-        """What the file says of a tensor. A size that depends on the input is unknown."""
+        """A tensor's dtype, device, sizes and strides; a size that depends on the input is None."""
         meta = self.content["tensor_values"].get(name)
         if meta is None:
             return TensorType.get()
@@ -232,7 +245,10 @@ class GraphReader:
 
 
 def operator_of(target: str) -> Operator | None:
-    """The operator that `torch.ops.aten.add.Tensor` names; None if there is none of that name."""
+    """The operator of a target: "torch.ops.aten.add.Tensor" is `aten::add.Tensor`.
+
+    None if it is not known here.
+    """
     name = MEANS.get(target)
     if name is None and target.startswith("torch.ops."):
         namespace, _, rest = target.removeprefix("torch.ops.").partition(".")
@@ -250,8 +266,8 @@ def operator_of(target: str) -> Operator | None:
 
 
 def takes_number(schema: FunctionSchema, i: int) -> bool:
-    """Whether another overload of the same operator takes a number at position `i`: `add.Scalar`
-    beside `add.Tensor`.
+    """Whether some overload of the operator takes a number at position `i`, as `add.Scalar` does
+    where `add.Tensor` takes a tensor.
     """
     if "::" not in schema.name:
         return False
@@ -262,12 +278,13 @@ def takes_number(schema: FunctionSchema, i: int) -> bool:
 
 
 def unknown_kind(target: str) -> str:
-    """`torch.ops.custom.op.default` as the kind of a node."""
+    """The kind of a node for an unknown target: "torch.ops.custom.op.default" is `custom::op`."""
     namespace, _, rest = target.removeprefix("torch.ops.").partition(".")
     kind = f"{namespace}::{rest.partition('.')[0] or 'call'}"
     return "".join(c if c.isalnum() or c in "_:" else "_" for c in kind)
 
 
 def _number(node: JsonNode) -> Any:
+    """A size or stride as an int; None for a formula."""
     kind, value = node.union()
     return value.integer() if kind == "as_int" else None

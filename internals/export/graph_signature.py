@@ -1,14 +1,14 @@
-"""What the inputs and outputs of an exported graph are (`torch/export/graph_signature.py`).
+"""The roles of an exported graph's inputs and outputs (`torch/export/graph_signature.py`).
 
     # inputs
     p_fc_weight: PARAMETER target='fc.weight'
     x: USER_INPUT
 
-An exported graph is a pure function: parameters and buffers are inputs like any other, and what is
-written to a buffer is one more output. The signature says which is which.
+An exported graph is a pure function: parameters and buffers are inputs like any other, and the new
+contents of a buffer are one more output. The signature says which is which.
 
-How the real one differs: the same, with a few kinds more (tokens, custom objects, gradients of
-exported losses).
+How the real one differs: it has a few more kinds (tokens, custom objects, gradients of exported
+losses).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from internals.serialization.json_node import JsonNode
 
 @dataclass(frozen=True)
 class Spec:
-    """`kind` as torch's InputKind or OutputKind; `name` in the graph; `target`: the parameter or
-    buffer that it is.
+    """One input or output. `kind` is the name of an InputKind or OutputKind, `name` that in the
+    graph, `target` the parameter, buffer or user input that it is or replaces.
     """
 
     kind: str
@@ -38,6 +38,8 @@ class Spec:
 
 @dataclass(frozen=True)
 class ExportGraphSignature:
+    """The specs of all inputs and outputs, in the graph's order."""
+
     input_specs: tuple[Spec, ...]
     output_specs: tuple[Spec, ...]
 
@@ -56,7 +58,7 @@ class ExportGraphSignature:
 
     @property
     def buffers_to_mutate(self) -> dict[str, str]:
-        """Of the outputs that are written back: the name in the graph, and the buffer."""
+        """For each output that is copied into a buffer: its name in the graph → the buffer's."""
         return {s.name: str(s.target) for s in self.output_specs if s.kind == "BUFFER_MUTATION"}
 
     @property
@@ -78,6 +80,9 @@ class ExportGraphSignature:
 
 
 def _spec(node: JsonNode) -> Spec:
+    """One entry of the file, such as `{"parameter": {"arg": ..., "parameter_name": "fc.weight"}}`;
+    PyTorch counts constants among the user's inputs.
+    """
     kind, content = node.union()
     if kind == "constant_input":
         return Spec("USER_INPUT", content["name"].text())
@@ -91,9 +96,10 @@ KINDS = {"tensor_constant": "CONSTANT_TENSOR"}
 
 
 def _name(arg: JsonNode) -> str:
-    """The name of a value; a constant has none."""
-    if arg.get("name") is not None:
+    """The name of a value in the graph; "" for a constant."""
+    if arg.get("name") is not None:  # the tensor itself: {"name": "x"}
         return arg["name"].text()
+    # an argument of one member: {"as_tensor": {"name": "x"}}, {"as_sym_int": {"as_name": "n"}}
     content = arg.union()[1]
     named = (
         (content.get("name") or content.get("as_name")) if isinstance(content.value, dict) else None

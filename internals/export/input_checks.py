@@ -1,12 +1,12 @@
-"""What a program was exported for, checked when it is called: its guards
+"""The guards of an exported program: checks of the inputs at each call
 (`_get_input_guards_for_graph` of `torch/export/_unlift.py`).
 
-A size that was a number when the program was exported must be that number; sizes that depend on
-symbols must fit one another, and be in range; a number or text that was an argument must be what it
-was, because the graph has been made for it.
+A size that was fixed at export must be the same again. Sizes that depend on symbols must agree with
+one another and be in range. A number or a string that was an argument must have the same value, as
+the graph has been specialized to it.
 
-How the real one differs: its guards are Python text, made into code; dtypes and numbers of
-dimensions are left to the operators.
+How the real one differs: its guards are generated Python code; dtypes and numbers of dimensions are
+left to the operators.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .symbolic_sizes import Formula
 
 
 class ValueRange(NamedTuple):
-    """What a symbol may be, both ends included; None is no end."""
+    """The values that a symbol may take, both ends included; None is no bound."""
 
     lower: int | None
     upper: int | None
@@ -37,8 +37,8 @@ class ValueRange(NamedTuple):
 
 @dataclass(frozen=True)
 class InputCheck:
-    """Of one input: `sizes` of a tensor, `number` of a number that may vary, or the `constant` it
-    must be.
+    """The check of one input: `sizes` and `dtype` of a tensor, the formula of a `number` that may
+    vary, or the `constant` that it must equal.
     """
 
     name: str
@@ -63,6 +63,7 @@ class InputCheck:
 
     @classmethod
     def of_constant(cls, content: JsonNode) -> InputCheck:
+        """The check of an argument that the graph has as a constant; None stands for `as_none`."""
         kind, value = content["value"].union()
         read = {
             "as_int": JsonNode.integer,
@@ -82,18 +83,20 @@ class Guards:
     ranges: dict[str, ValueRange] = field(default_factory=dict)
 
     def check(self, values: list[Any]) -> list[Any]:
-        """Those values that the graph takes. Raises AssertionError, or RuntimeError for another
-        kind of value.
+        """Check the leaves of a call's arguments, and return those that the graph takes.
+
+        Raises AssertionError for a size or constant that does not fit, RuntimeError for another
+        type of value.
         """
-        symbols: dict[str, int] = {}
-        sources: dict[str, str] = {}
+        symbols: dict[str, int] = {}  # s86 → 4
+        sources: dict[str, str] = {}  # s86 → "x.size()[0]", for the messages
         found = [each for check, value in zip(self.checks, values) for each in _sizes(check, value)]
         for line in (False, True):
-            # those that a size gives at once, then those it gives by a formula
+            # first sizes that are a symbol themselves, then those that can be solved for one
             for where, formula, n in found:
                 _learn(formula, line, where, n, symbols, sources)
         for where, formula, n in found:
-            if where.endswith("]"):  # a size: numbers among the inputs may be any
+            if where.endswith("]"):  # a size; an integer input has no range
                 self._in_range(formula, where, n)
             expected = formula.evaluate(symbols)
             if expected is not None and expected != n:
@@ -109,6 +112,7 @@ class Guards:
 
 
 def ranges_of(program: JsonNode) -> dict[str, ValueRange]:
+    """The range of each symbol, and of formulas, as the file lists them."""
     found = {}
     for name, each in program["range_constraints"].items():
         low, high = (
@@ -120,7 +124,10 @@ def ranges_of(program: JsonNode) -> dict[str, ValueRange]:
 
 
 def _sizes(check: InputCheck, value: object) -> list[tuple[str, Formula, int]]:
-    """The numbers that an input brings, and what each should be."""
+    """For each size of an input, or its number: (where it is, the expected formula, its value).
+
+    Constants, types, dtypes and numbers of dimensions are checked here.
+    """
     name = check.name
     if check.is_constant:
         if check.constant is not None and (
@@ -135,7 +142,7 @@ def _sizes(check: InputCheck, value: object) -> list[tuple[str, Formula, int]]:
                 f"Expected input '{name}' to be of type int, but got {type(value).__name__}"
             )
         return [(name, check.number, value)]
-    if check.sizes is None:
+    if check.sizes is None:  # a constant, which has passed
         return []
     if not isinstance(value, TensorImpl):
         raise RuntimeError(
@@ -163,13 +170,17 @@ def _learn(
     symbols: dict[str, int],
     sources: dict[str, str],
 ) -> None:
-    """Take the value of a symbol from the first size that says it; `2*s` says it too."""
+    """Set the value of a symbol from the first size `n` that determines it.
+
+    If `line`, formulas `a*s + b` are solved too: s = (n - b) / a, which must be an integer.
+    """
     if formula.kind == "symbol" and formula.value not in symbols:
         symbols[formula.value], sources[formula.value] = n, where
     solved = formula.line() if line and formula.kind != "symbol" else None
     if solved is None or solved[0] in symbols:
         return
     name, a, b = solved
+    # for messages, the solution as text: "((x.size()[0] - 1) // 2)"
     shifted = where if b == 0 else f"({where} {'-' if b > 0 else '+'} {abs(b)})"
     if (n - b) % a:
         raise AssertionError(f"Guard failed: {shifted} % {abs(a)} == 0")

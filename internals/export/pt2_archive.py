@@ -3,7 +3,7 @@
     archive_format                        "pt2"
     models/model.json                     the graph, its signature, the form of inputs and outputs
     data/weights/weight_0, ...            storages, raw
-    data/weights/model_weights_config.json   which tensor of the state dict looks at which, and how
+    data/weights/model_weights_config.json   each tensor: its storage, offset, sizes, strides
     data/constants/...                    the same for tensors that are neither parameter nor buffer
 
 How the real one differs: an archive may hold several models, compiled code of AOTInductor, and
@@ -22,22 +22,23 @@ from internals.serialization.pickles.pickled_types import marked, view_of
 from internals.serialization.text_limits import GRAPH, TextBudget
 from internals.storage import TypedStorage
 
-MAJOR = range(5, 9)  # versions of the schema whose graphs look like this
+MAJOR = range(5, 9)  # the major versions of the schema that can be read
 
-# `ScalarType` of torch/_export/serde/schema.py: numbers of its own, one more than those of c10.
+# `ScalarType` of torch/_export/serde/schema.py: its own numbers, not those of c10.
 DTYPES = {
     1: dt.uint8, 2: dt.int8, 3: dt.int16, 4: dt.int32, 5: dt.int64, 6: dt.float16, 7: dt.float32,
     8: dt.float64, 10: dt.complex64, 11: dt.complex128, 12: dt.bool_,
 }  # fmt: skip
-OTHERS = {
+OTHERS = {  # dtypes that are missing here, for the error
     9: "complex32", 13: "bfloat16", 28: "uint16", 29: "float8_e4m3fn", 30: "float8_e5m2",
     31: "float8_e4m3fnuz", 32: "float8_e5m2fnuz", 33: "float8_e8m0fnu", 34: "uint32", 35: "uint64",
 }  # fmt: skip
 
 
 def read_program(reader: ArchiveReader) -> JsonNode:
-    """`models/model.json`. Raises ArchiveError for an archive of another kind or of a version not
-    known here.
+    """The content of `models/model.json`.
+
+    Raises ArchiveError for another kind of archive, or an unknown version of the schema.
     """
     if not reader.has("archive_format") or reader.text("archive_format") != "pt2":
         raise ArchiveError(
@@ -62,8 +63,9 @@ def read_program(reader: ArchiveReader) -> JsonNode:
 
 
 def read_tensors(reader: ArchiveReader, kind: str) -> dict[str, Any]:
-    """The tensors of "weights" or "constants", by name; those that share a storage share it
-    again.
+    """The tensors of `kind`, "weights" or "constants", by name.
+
+    Tensors that shared a storage when they were saved share it again.
     """
     record = f"data/{kind}/model_{kind}_config.json"
     if not reader.has(record):
@@ -73,6 +75,7 @@ def read_tensors(reader: ArchiveReader, kind: str) -> dict[str, Any]:
 
 
 def _tensor(reader: ArchiveReader, entry: JsonNode, folder: str) -> Any:
+    """A view of its storage; `view_of` checks that offset, sizes and strides stay inside it."""
     use_pickle = entry.get("use_pickle")
     if use_pickle is not None and use_pickle.boolean():
         raise entry.error(
@@ -93,6 +96,7 @@ def _tensor(reader: ArchiveReader, entry: JsonNode, folder: str) -> Any:
 
 
 def dtype_of(node: JsonNode) -> dt.dtype:
+    """The dtype of a `ScalarType` number. Raises ArchiveError for one that is not known here."""
     found = DTYPES.get(node.integer())
     if found is None:
         raise node.error(
@@ -102,7 +106,7 @@ def dtype_of(node: JsonNode) -> dt.dtype:
 
 
 def fixed(node: JsonNode) -> int:
-    """A size that is a number."""
+    """A size, stride or offset as an int. Raises ArchiveError if it depends on the input."""
     kind, value = node.union()
     if kind != "as_int":
         raise node.error("is not a number, but depends on the input")

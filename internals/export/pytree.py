@@ -1,10 +1,10 @@
-"""Nested arguments and results, and the flat lists that a graph has (`torch/utils/_pytree.py`).
+"""Nested arguments and results, and the flat lists that a graph takes (`torch/utils/_pytree.py`).
 
     {"a": x, "b": [y, z]}  ◄──►  [x, y, z]  and
                                  TreeSpec(dict, ["a", "b"], [leaf, TreeSpec(list, [leaf, leaf])])
 
-A file names the kind of each node; tuples, lists, dicts and named tuples (as plain tuples) are
-known.
+A file gives the type of each node. Tuples, lists and dicts are known; a named tuple becomes a plain
+one.
 
 How the real one differs: classes can be registered as nodes.
 """
@@ -32,7 +32,9 @@ DEEPEST = 100
 
 @dataclass(frozen=True)
 class TreeSpec:
-    """`kind` is "leaf", "tuple", "list", "dict" or "none"; `keys` those of a dict."""
+    """The nesting of a value. `kind` is "leaf", "tuple", "list", "dict" or "none"; `keys` are those
+    of a dict, in the order of `children`.
+    """
 
     kind: str = LEAF
     children: tuple[TreeSpec, ...] = ()
@@ -43,14 +45,15 @@ class TreeSpec:
         """From the text of `treespec_dumps`, which is JSON inside JSON. Raises ArchiveError."""
         inside = JsonNode.parse(node.text(), node.archive, node.record)
         inside.path = node.path
-        return cls._of(inside[1], 0)
+        return cls._of(inside[1], 0)  # [version of the protocol, the root]
 
     @classmethod
     def _of(cls, node: JsonNode, depth: int) -> TreeSpec:
+        """The spec of a node and all below it; at most DEEPEST levels, as a file may be hostile."""
         if depth > DEEPEST:
             raise node.error("is nested too deep")
         kind = node.get("type")
-        if kind is None:
+        if kind is None:  # a leaf has the type null
             return cls()
         if kind.text() not in KINDS:
             raise kind.error(
@@ -58,7 +61,7 @@ class TreeSpec:
             )
         children = tuple(cls._of(each, depth + 1) for each in node["children_spec"])
         keys: tuple[str, ...] = ()
-        if KINDS[kind.text()] == "dict":
+        if KINDS[kind.text()] == "dict":  # "context" is a JSON list of the keys, again as text
             context = JsonNode.parse(node["context"].text(), node.archive, node.record)
             keys = tuple(key.value for key in context)
             if len(keys) != len(children) or not all(isinstance(k, (str, int)) for k in keys):
@@ -66,11 +69,12 @@ class TreeSpec:
         return cls(KINDS[kind.text()], children, keys)
 
     def leaves(self) -> int:
+        """The number of leaves."""
         return 1 if self.kind == LEAF else sum(child.leaves() for child in self.children)
 
     @classmethod
     def of(cls, value: Any) -> TreeSpec:
-        """The form of a value."""
+        """The nesting of a value; whatever is not a dict, tuple or list is a leaf."""
         if isinstance(value, dict):
             return cls("dict", tuple(map(cls.of, value.values())), tuple(value))
         if isinstance(value, (tuple, list)):
@@ -78,9 +82,10 @@ class TreeSpec:
         return cls()
 
     def flatten_inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The leaves of a call's arguments; the keywords come in any order. Raises ValueError if
-        the form is another.
+        """The leaves of a call's arguments; keywords may come in any order. Raises ValueError for
+        another nesting.
         """
+        # the spec of a call is always a tuple of two: the positional arguments and the keywords
         names = self.children[1].keys if self.kind == "tuple" and len(self.children) == 2 else ()
         if set(names) != set(kwargs) and len(args) == len(self.children[0].children):
             raise ValueError(
@@ -98,7 +103,7 @@ class TreeSpec:
             ) from None
 
     def flatten(self, value: Any) -> Iterator[Any]:
-        """The leaves of a value of this form. Raises ValueError for one of another form."""
+        """The leaves of a value, in order. Raises ValueError if it is nested otherwise."""
         if self.kind == LEAF:
             yield value
         elif self.kind == "none":
@@ -118,7 +123,7 @@ class TreeSpec:
                 yield from child.flatten(part)
 
     def unflatten(self, leaves: Iterator[Any]) -> Any:
-        """A value of this form made of the next leaves."""
+        """A value nested as this spec says, made of the next leaves."""
         if self.kind == LEAF:
             return next(leaves)
         if self.kind == "none":

@@ -1,11 +1,10 @@
-"""Parameters by their full names, as modules inside modules: `fc.weight` is `weight` of the module
-`fc`.
+"""A tree of modules built from the full names of parameters: `fc.weight` is `weight` of the module
+`fc` (`ExportedProgram.module()`, `torch/export/_unlift.py`).
 
-An exported graph has all of them as inputs; a compiled module has them where they belong, so that
-`state_dict()`, optimizers and `jit.save` find them.
+An exported graph takes all of them as inputs. A compiled module owns them, so that `state_dict()`,
+optimizers and `jit.save` find them.
 
-How the real one differs: `ExportedProgram.module()` builds the same tree, of
-`torch.fx.GraphModule`s.
+How the real one differs: its modules are `torch.fx.GraphModule`s.
 """
 
 from __future__ import annotations
@@ -21,7 +20,9 @@ from internals.serialization.json_node import JsonNode
 
 
 class Folder:
-    """A module to be: `tensors` name → (tensor, kind, persistent), `folders` name → Folder."""
+    """A module that is not built yet: `tensors` maps a name to (tensor, "parameter" or "buffer",
+    persistent), `folders` maps a name to a submodule.
+    """
 
     def __init__(self, class_name: str) -> None:
         self.class_name = class_name
@@ -31,23 +32,27 @@ class Folder:
     def place(
         self, where: JsonNode, tensor: Tensor, kind: str, persistent: bool, classes: dict[str, str]
     ) -> None:
-        """Put a tensor under its full name, which is `where`'s text. Raises ArchiveError if the
-        place is taken.
+        """Put a tensor under its full name, which is `where`'s text; folders are made as needed.
+
+        `classes` has the class of the module at each path. Raises ArchiveError if the name is
+        taken or invalid.
         """
         *path, name = where.text().split(".")
         folder = self
         for i, each in enumerate(path):
-            made = Folder(classes.get(".".join(path[: i + 1]), "Module"))
-            folder = folder.folders.setdefault(each, made)
+            child = Folder(classes.get(".".join(path[: i + 1]), "Module"))
+            folder = folder.folders.setdefault(each, child)
         if not all((*path, name)) or name in folder.tensors or name in folder.folders:
             raise where.error(
                 f"is '{where.text()}', where something else is already, or which is no name"
             )
+        # `fc` cannot be both a tensor and a module with a `weight`
         if any(p in f.tensors for f, p in zip(self._along(path), path)):
             raise where.error(f"is '{where.text()}', inside what is a tensor")
         folder.tensors[name] = (tensor, kind, persistent)
 
     def _along(self, path: list[str]) -> list[Folder]:
+        """The folders in which the names of `path` stand: this one, then all but the last."""
         found = [self]
         for each in path[:-1]:
             found.append(found[-1].folders[each])
@@ -75,8 +80,9 @@ class Folder:
 
 
 def get_attributes(graph: Graph, known: dict[str, Value], path: str) -> Value:
-    """`self.fc.weight` in a graph. `known` has the modules met so far, by path; `known[""]` is
-    `self`.
+    """Insert the nodes that read an attribute, such as `self.fc.weight` for the path "fc.weight".
+
+    `known` caches the values of modules by path, so each is read once; `known[""]` is `self`.
     """
     folder, _, name = path.rpartition(".")
     if folder not in known:

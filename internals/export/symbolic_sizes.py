@@ -1,12 +1,12 @@
-"""Sizes that depend on the input: `s86 + 1`, as a formula of symbols
+"""Sizes that depend on the input, as formulas of symbols: `s86 + 1`
 (`torch/fx/experimental/symbolic_shapes.py`).
 
-A file writes them as SymPy would: `Add(Symbol('s86', positive=True, integer=True), Integer(1))`.
-That is Python, and is parsed as such, but never evaluated: the functions in `FUNCTIONS` are known,
-everything else makes a formula that says nothing.
+A file has them in SymPy's notation: `Add(Symbol('s86', positive=True, integer=True), Integer(1))`.
+The text is parsed as Python, but never executed, as a file may come from anywhere. The functions in
+`FUNCTIONS` are known; any other makes the formula "unknown".
 
-How the real one differs: SymPy simplifies formulas and solves equations between them; a formula of
-one symbol is solved here if it is a straight line.
+How the real one differs: SymPy simplifies formulas and solves equations between them; here a
+formula of one symbol is solved if it is linear.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any
 from internals.jit.frontend.source import parse_expression
 from internals.serialization.json_node import JsonNode
 
-LONGEST, DEEPEST = 2000, 40  # characters of a formula, and functions inside functions
+LONGEST, DEEPEST = 2000, 40  # limits: characters of a formula, functions inside functions
 
 
 @dataclass(frozen=True)
 class Formula:
-    """`kind` is "symbol" (then `value` is its name), "integer" (its value), one of FUNCTIONS, or
-    "unknown" (the text).
+    """`kind` is "symbol" (`value`: its name), "integer" (`value`: the number), "unknown" (`value`:
+    the text), or one of FUNCTIONS, applied to `parts`.
     """
 
     kind: str
@@ -35,8 +35,9 @@ class Formula:
 
     @classmethod
     def read(cls, size: JsonNode) -> Formula:
-        """From an entry of "sizes": `{"as_int": 3}` or `{"as_expr": {"expr_str": ...}}`. Raises
-        ArchiveError.
+        """Read an entry of "sizes": `{"as_int": 3}` or `{"as_expr": {"expr_str": ...}}`.
+
+        Raises ArchiveError for anything else.
         """
         kind, content = size.union()
         if kind == "as_int":
@@ -45,6 +46,7 @@ class Formula:
 
     @classmethod
     def parse(cls, text: str) -> Formula:
+        """Parse SymPy's notation; text that is too long or not understood becomes "unknown"."""
         try:
             if len(text) <= LONGEST:
                 return _read(parse_expression(text), 0)
@@ -53,6 +55,7 @@ class Formula:
         return cls("unknown", text if len(text) <= 60 else f"{text[:57]}...")
 
     def symbols(self) -> set[str]:
+        """The names of all symbols in the formula."""
         return (
             {self.value}
             if self.kind == "symbol"
@@ -60,10 +63,11 @@ class Formula:
         )
 
     def known(self) -> bool:
+        """Whether no part of the formula is "unknown"."""
         return self.kind != "unknown" and all(part.known() for part in self.parts)
 
     def evaluate(self, symbols: Mapping[str, int]) -> int | None:
-        """The number, or None if a symbol has none, or the formula says nothing."""
+        """The value, or None if a symbol is missing, a part is unknown, or it divides by 0."""
         if self.kind == "integer":
             return int(self.value)
         if self.kind == "symbol":
@@ -78,11 +82,12 @@ class Formula:
             return None
 
     def line(self) -> tuple[str, int, int] | None:
-        """Of `a * s + b`: the symbol's name, a and b."""
+        """(name, a, b) if the formula is `a * s + b` of a single symbol with a != 0, else None."""
         names = self.symbols()
         if len(names) != 1 or not self.known():
             return None
         (name,) = names
+        # Multiplying out is not needed: b is the value at 0, a the difference of those at 0 and 1.
         at = [self.evaluate({name: s}) for s in (0, 1, 2, 7, 1000)]
         if any(y is None for y in at):
             return None
@@ -92,13 +97,14 @@ class Formula:
         return (name, a, b) if straight and _is_linear(self) else None
 
     def show(self, names: Mapping[str, str] | None = None) -> str:
-        """As SymPy prints it; `names` puts something else in place of symbols."""
+        """The text as SymPy prints it; `names` maps symbols to what is printed instead."""
         if self.kind == "symbol":
             return (names or {}).get(self.value, self.value)
         if self.kind in ("integer", "unknown"):
             return str(self.value)
         parts = [part.show(names) for part in self.parts]
         if self.kind == "Add":
+            # SymPy's order: numbers last in a sum, `s86 + 1`, and first in a product, `2*s86`
             return " + ".join(sorted(parts, key=_is_number)).replace("+ -", "- ")
         if self.kind == "Mul":
             factors = zip(self.parts, parts)
@@ -126,7 +132,7 @@ FUNCTIONS: dict[str, Callable[..., int]] = {
 
 
 def _read(node: ast.expr, depth: int) -> Formula:
-    """Raises ValueError for what is no formula."""
+    """The formula of a parsed call. Raises ValueError for any other expression."""
     if (
         depth > DEEPEST
         or not isinstance(node, ast.Call)
@@ -146,7 +152,7 @@ def _read(node: ast.expr, depth: int) -> Formula:
 
 
 def _is_linear(formula: Formula) -> bool:
-    """Whether only sums and products with numbers are in it."""
+    """Whether the formula has only sums, and products of at most one part with symbols."""
     if formula.kind in ("symbol", "integer"):
         return True
     with_symbols = [part for part in formula.parts if part.symbols()]

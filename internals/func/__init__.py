@@ -1,14 +1,14 @@
 """Modules as functions of their parameters (`torch/func`, `torch/_functorch/functional_call.py`,
 `torch/nn/utils/stateless.py`).
 
-`functional_call(module, {"weight": w}, x)` runs the module with other tensors in the place of its
-own: so a step of an optimizer can be differentiated, as MAML does, or a model averaged without a
-copy.
+`functional_call(module, {"weight": w}, x)` runs the module with other tensors in place of its own.
+That makes it possible to differentiate a step of an optimizer, as MAML does, or to average models
+without a copy.
 
-How the real one differs: `grad`, `vmap`, `jvp` and their kind, which transform functions; here
-`internals.autograd.functional` has the Jacobians and Hessians. It puts tensors back in the order in
-which it took them out, which leaves a module that is there under two names with tensors of the
-caller's.
+How the real one differs: `torch.func` has `grad`, `vmap`, `jvp` and more, which transform
+functions; here `internals.autograd.functional` has Jacobians and Hessians. It restores tensors in
+the order in which it replaced them; if a module is registered under two names, that leaves a
+tensor of the caller in it.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """`module(*args, **kwargs)` with the named tensors replaced for the time of the call:
-    parameters, buffers, and attributes.
+    """`module(*args, **kwargs)` with the named tensors (parameters, buffers and attributes)
+    replaced during the call.
 
-    A tensor the module has under several names is replaced under all of them if `tie_weights`. What
-    `forward` assigns to one of the names is in the dict afterwards, if there is one dict, and never
-    in the module. Raises RuntimeError for missing and unexpected names if `strict`, and for
-    compiled modules; ValueError for a name in two dicts, and for several values of one tensor if
-    `tie_weights`; AttributeError and TypeError for paths that lead to no module, and for what is no
-    tensor.
+    With `tie_weights`, a tensor that the module has under several names is replaced under all of
+    them. If `forward` assigns to a replaced name, the new value ends up in the dict (if it is a
+    single one), never in the module. Raises RuntimeError for compiled modules and, if `strict`,
+    for missing and unexpected names; ValueError for a name in two dicts, and for several values of
+    a tied tensor; AttributeError and TypeError for paths that do not lead to a module, and for
+    non-tensor values.
     """
     given = _one_dict(parameter_and_buffer_dicts)
     if tracer.state is not None or hasattr(module, "_jit_type"):
-        # a graph knows its tensors by itself
+        # a compiled graph reads its tensors itself: replacing attributes would have no effect
         raise RuntimeError("The stateless API can't be used with Jitted modules")
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     with _replaced(module, given, tie_weights, strict):
@@ -55,6 +55,10 @@ def functional_call(
 
 
 def _one_dict(dicts: Any) -> dict[str, Any]:
+    """Several dicts as one; a single dict as it is, so that changes of its values are seen.
+
+    Raises ValueError for other types, and for a name in two dicts.
+    """
     if isinstance(dicts, dict):
         return dicts
     if not isinstance(dicts, Sequence):
@@ -78,6 +82,7 @@ def _one_dict(dicts: Any) -> dict[str, Any]:
 def _replaced(
     module: Any, given: dict[str, Any], tie_weights: bool, strict: bool
 ) -> Iterator[None]:
+    """A block in which the module has the tensors `given`; afterwards it has its own again."""
     own = {
         **dict(module.named_parameters(remove_duplicate=False)),
         **dict(module.named_buffers(remove_duplicate=False)),
@@ -91,14 +96,16 @@ def _replaced(
             before[name] = _swap(module, name, t)
         yield
     finally:
+        # values that `forward` assigned go to the caller, before the module's own come back
         after = {name: _get(module, name) for name in given if name in before}
         given.update({name: t for name, t in after.items() if t is not _NOTHING})
+        # In reverse: if two names lead to the same place, the first swap saw the original.
         for name, t in reversed(before.items()):
             _swap(module, name, t)
 
 
 def _with_tied_names(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """`given`, and the other names of the tensors that it names."""
+    """`given`, with the same value under every other name of a tensor that it replaces."""
     names_of: dict[int, list[str]] = {}
     for name, t in own.items():
         names_of.setdefault(id(t), []).append(name)
@@ -139,7 +146,7 @@ def _get(module: object, path: str) -> Any:
 
 
 def _place(module: Any, path: str) -> tuple[Any, str]:
-    """The module that has the last name of `path`, and that name."""
+    """The submodule and attribute of a path: "fc.weight" gives (module.fc, "weight")."""
     *steps, name = path.split(".")
     for i, step in enumerate(steps):
         if not hasattr(module, step):
@@ -159,6 +166,7 @@ def _check_tensor(value: object, what: str) -> None:
 
 
 def _check_names(module: Any, missing: list[str], unexpected: list[str]) -> None:
+    """Raise RuntimeError if there are missing or unexpected names."""
     lines = [
         f"{what} key(s): {', '.join(map(repr, names))}."
         for what, names in (("Unexpected", unexpected), ("Missing", missing))

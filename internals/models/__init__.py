@@ -1,11 +1,11 @@
 """Whole networks built of `internals.nn`: ResNet, MobileNet V2, a Vision Transformer and a small
 GPT.
 
-They are ordinary PyTorch code over our layers: put `torch` where a file here says `internals` and
-it runs there too. Constructors, initialisation, names in the `state_dict` and printed form are
-those of `torchvision.models` (`torchvision/models/__init__.py`), so that weights trained there load
-here with `model.load_state_dict(...)`; GPT, which torchvision does not have, uses the names of
-GPT-2 as nanoGPT writes them. Each file is imported when one of its names is first used.
+They are ordinary PyTorch code: replace `internals` by `torch` in a file and it runs there too.
+Constructors, initialization, names in the `state_dict` and the printed form are those of
+`torchvision.models` (`torchvision/models/__init__.py`), so weights trained there load here with
+`model.load_state_dict(...)`. GPT, which torchvision does not have, uses the names of nanoGPT.
+Each file is imported when one of its names is first used.
 
 How the real one differs: torchvision has some eighty architectures, and downloads trained weights
 (`weights="DEFAULT"`).

@@ -1,8 +1,8 @@
-"""What several models are built of (`torchvision/ops/misc.py`): convolution with normalization, and
-the multi-layer perceptron.
+"""Building blocks that several models share (`torchvision/ops/misc.py`): a convolution with its
+normalization, and the multi-layer perceptron.
 
-Both are `nn.Sequential`s, so the names in a `state_dict` are the positions: `0.weight` the
-convolution's, `1.weight` the norm's.
+Both are `nn.Sequential`s, so the names in a `state_dict` are positions: `0.weight` belongs to the
+convolution, `1.weight` to the norm.
 
 How the real one differs: torchvision has 3-d convolutions, squeeze-excitation and frozen norms as
 well.
@@ -17,8 +17,10 @@ from internals import nn
 
 
 class Conv2dNormActivation(nn.Sequential):
-    """Convolution, normalization, activation; the padding keeps the size, and there is a bias only
-    where no norm follows.
+    """Convolution, normalization and activation of (N, in_channels, H, W).
+
+    By default the stride alone changes H and W, and there is a bias only without a norm: batch norm
+    would subtract it again.
     """
 
     def __init__(
@@ -36,7 +38,7 @@ class Conv2dNormActivation(nn.Sequential):
         bias: bool | None = None,
     ) -> None:
         if padding is None:
-            padding = (kernel_size - 1) // 2 * dilation
+            padding = (kernel_size - 1) // 2 * dilation  # keeps H and W at stride 1
         if bias is None:
             bias = norm_layer is None
         layers: list[nn.Module] = [
@@ -53,8 +55,10 @@ class Conv2dNormActivation(nn.Sequential):
 
 
 class MLP(nn.Sequential):
-    """Linear, (norm,) activation and dropout for every hidden width, then linear and dropout for
-    the last of them.
+    """(..., in_channels) to (..., hidden_channels[-1]): linear layers with activations between.
+
+    Each layer but the last is followed by a norm (if any), the activation and dropout; the last by
+    dropout alone.
     """
 
     def __init__(
@@ -81,14 +85,15 @@ class MLP(nn.Sequential):
 
 
 def in_place(inplace: bool | None) -> dict[str, Any]:
-    """The keyword for a layer that may write over its input; None leaves the choice to the layer,
-    which may not have it.
+    """The keyword argument for a layer that may overwrite its input.
+
+    None passes no keyword, for layers that do not have it.
     """
     return {} if inplace is None else {"inplace": inplace}
 
 
 def no_weights(weights: str | None) -> None:
-    """Raise ValueError for anything but None: nothing is downloaded here."""
+    """Raise ValueError for anything but None, as nothing is downloaded here."""
     if weights is not None:
         raise ValueError(
             f"weights={weights!r}: trained weights are not downloaded here; make the model with "

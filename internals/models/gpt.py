@@ -1,15 +1,15 @@
 """A small GPT: given the tokens so far, a score for each token that could come next.
 
-Token and position vectors are added, blocks of causal self-attention and a perceptron follow, each
-with a norm in front and a short cut around it, and the last vector is compared with every token's
-vector: the head's weight *is* the embedding's (weight tying). Names in the `state_dict` are those
-of GPT-2 as nanoGPT writes them (https://github.com/karpathy/nanoGPT, `model.py`), so its
+Token and position embeddings are added. Blocks of causal self-attention and a perceptron follow,
+each with a norm before it and a residual connection around it. Finally, each vector is compared
+with the embedding of every token: the head's weight *is* the embedding's (weight tying). Names in
+the `state_dict` are those of nanoGPT (https://github.com/karpathy/nanoGPT, `model.py`), so its
 checkpoints load here. PyTorch itself has no GPT; the attention is its
 `nn.functional.scaled_dot_product_attention`.
 
 How the real one differs: nanoGPT also configures optimizers, estimates FLOPs and imports OpenAI's
-weights; serving a GPT one keeps the keys and values of earlier tokens, where `generate` computes
-them again for each new one.
+weights. A GPT in production caches the keys and values of earlier tokens, which `generate` computes
+again for each new token.
 """
 
 from __future__ import annotations
@@ -63,11 +63,12 @@ class GPT(nn.Module):
             }
         )
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
-        self.transformer.wte.weight = self.lm_head.weight
+        self.transformer.wte.weight = self.lm_head.weight  # tied: one (vocab_size, n_embd) matrix
         self.apply(initialize)
         for name, parameter in self.named_parameters():
             if name.endswith("c_proj.weight"):
-                # added to the short cut: 2 n_layer of them sum up to the usual size
+                # 2 n_layer such outputs are added to the residual stream: dividing by
+                # sqrt(2 n_layer) keeps the variance of their sum independent of the depth
                 nn.init.normal_(parameter, mean=0.0, std=0.02 / math.sqrt(2 * config.n_layer))
 
     def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
@@ -77,11 +78,12 @@ class GPT(nn.Module):
                 f"Cannot forward sequence of length {length}, block size is only {self.block_size}"
             )
         positions = torch.arange(length, dtype=torch.long, device=idx.device)
+        # (N, T, C) + (T, C)
         x = self.transformer.drop(self.transformer.wte(idx) + self.transformer.wpe(positions))
         for block in self.transformer.h:
             x = block(x)
         x = self.transformer.ln_f(x)
-        if targets is None:
+        if targets is None:  # generating: only the last position predicts something new
             return self.lm_head(x[:, -1:]), None
         logits = self.lm_head(x)
         return logits, F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1)
@@ -90,15 +92,14 @@ class GPT(nn.Module):
     def generate(
         self, idx: Tensor, max_new_tokens: int, temperature: float = 1.0, top_k: int | None = None
     ) -> Tensor:
-        """`idx` `(N, T)` with `max_new_tokens` more, each drawn from the scores divided by
-        `temperature`.
+        """Extend `idx` `(N, T)` to `(N, T + max_new_tokens)` by sampling one token at a time.
 
-        With `top_k` only the k best are drawn from: `top_k=1` always takes the best. Call `eval()`
-        first, or dropout is active.
+        Tokens are drawn from softmax(scores / temperature); with `top_k`, from the k best only, so
+        `top_k=1` always takes the best. Call `eval()` first, or dropout is active.
         """
         for _ in range(max_new_tokens):
             logits, _ = self(idx[:, -self.block_size :])
-            logits = logits[:, -1] / temperature
+            logits = logits[:, -1] / temperature  # (N, vocab_size)
             if top_k is not None:
                 best, _ = torch.topk(logits, min(top_k, logits.size(-1)))
                 logits = logits.masked_fill(logits < best[:, -1:], -math.inf)
@@ -108,16 +109,17 @@ class GPT(nn.Module):
         return idx
 
     def get_num_params(self, non_embedding: bool = True) -> int:
-        """How many numbers are learned; as is usual, positions are left out (token vectors count:
-        the head has them too).
+        """The number of learned numbers, by default without the position embeddings.
+
+        Token embeddings count, as they are the head's weight too.
         """
         total = sum(p.numel() for p in self.parameters())
         return total - self.transformer.wpe.weight.numel() if non_embedding else total
 
 
 class Block(nn.Module):
-    """Attention lets the positions look at each other, the perceptron then works on each of them
-    alone.
+    """(N, T, C) to (N, T, C): attention mixes the positions, then the perceptron works on each
+    position alone.
     """
 
     def __init__(self, config: GPTConfig) -> None:
@@ -133,11 +135,11 @@ class Block(nn.Module):
 
 
 class CausalSelfAttention(nn.Module):
-    """Every position looks at itself and those before it, with `n_head` heads that each see a share
-    of the vector.
+    """Each position attends to itself and to earlier ones, with `n_head` heads of n_embd / n_head
+    features each.
 
-    One linear layer makes queries, keys and values in one go. Raises AssertionError when the heads
-    do not divide `n_embd`.
+    One linear layer computes queries, keys and values together. Raises AssertionError when the
+    heads do not divide `n_embd`.
     """
 
     def __init__(self, config: GPTConfig) -> None:
@@ -161,12 +163,12 @@ class CausalSelfAttention(nn.Module):
         y = F.scaled_dot_product_attention(
             q, k, v, dropout_p=self.dropout if self.training else 0.0, is_causal=True
         )
-        y = y.transpose(1, 2).reshape(n, t, c)  # the heads' shares side by side again
+        y = y.transpose(1, 2).reshape(n, t, c)  # (N, heads, T, C / heads) -> (N, T, C)
         return self.resid_dropout(self.c_proj(y))
 
 
 class MLP(nn.Module):
-    """Four times as wide in the middle, with GELU there."""
+    """C to 4C features, GELU, and back to C, for each position by itself."""
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
@@ -180,7 +182,7 @@ class MLP(nn.Module):
 
 
 def initialize(module: Module) -> None:
-    """GPT-2's start: small normal weights, biases zero; norms start as the identity anyway."""
+    """GPT-2's initialization: normal weights of std 0.02, zero biases; norms keep their own."""
     if isinstance(module, (nn.Linear, nn.Embedding)):
         nn.init.normal_(module.weight, mean=0.0, std=0.02)
     if isinstance(module, nn.Linear) and module.bias is not None:

@@ -1,12 +1,12 @@
-"""MobileNet V2 (`torchvision/models/mobilenetv2.py`): a network for a telephone, 3.5 million
+"""MobileNet V2 (`torchvision/models/mobilenetv2.py`): a network for phones, with 3.5 million
 parameters.
 
-Its block is a bottleneck turned inside out (Sandler et al. 2018, https://arxiv.org/abs/1801.04381):
-the short cut connects the narrow ends, and the wide middle is cheap because its 3x3 convolution is
-depthwise: `groups` equals the number of channels, so that each channel is filtered by itself and
-only the 1x1 convolutions around it mix channels.
+Its block is an inverted bottleneck (Sandler et al. 2018, https://arxiv.org/abs/1801.04381): the
+residual connection joins the narrow ends. The wide middle is cheap because its 3x3 convolution is
+depthwise: `groups` equals the number of channels, so each channel is filtered by itself and only
+the 1x1 convolutions around it mix channels.
 
-How the real one differs: torchvision knows where trained weights are, and has a quantized version.
+How the real one differs: torchvision can download trained weights, and has a quantized version.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import internals as torch
 from internals import Tensor, nn
 from internals.models._blocks import Conv2dNormActivation, no_weights
 
-# For each stage: expansion of the middle, channels at width 1, number of blocks, stride of the
-# first one.
+# For each stage: expansion of the middle, output channels at width_mult 1, number of blocks, stride
+# of the first block.
 SETTING = [
     [1, 16, 1, 1],
     [6, 24, 2, 2],
@@ -60,6 +60,7 @@ class MobileNetV2(nn.Module):
 
         channels = make_divisible(32 * width_mult, round_nearest)
         self.last_channel = make_divisible(1280 * max(1.0, width_mult), round_nearest)
+        # The stem halves the image; the blocks follow, then a 1x1 convolution to `last_channel`.
         features: list[nn.Module] = [
             Conv2dNormActivation(3, channels, stride=2, norm_layer=norm, activation_layer=nn.ReLU6)
         ]
@@ -83,11 +84,12 @@ class MobileNetV2(nn.Module):
         self._initialize()
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.features(x)
-        x = nn.functional.adaptive_avg_pool2d(x, (1, 1))
+        x = self.features(x)  # (N, last_channel, H / 32, W / 32)
+        x = nn.functional.adaptive_avg_pool2d(x, (1, 1))  # (N, last_channel, 1, 1)
         return self.classifier(torch.flatten(x, 1))
 
     def _initialize(self) -> None:
+        """He's normal weights for convolutions, norms as the identity, a small last layer."""
         for m in self.modules():
             if isinstance(m, nn.Conv2d):
                 nn.init.kaiming_normal_(m.weight, mode="fan_out")
@@ -102,11 +104,11 @@ class MobileNetV2(nn.Module):
 
 
 class InvertedResidual(nn.Module):
-    """Widen with a 1x1 convolution (unless `expand_ratio` is 1), filter each channel, narrow with a
-    1x1 one; no activation there.
+    """Widen with a 1x1 convolution (unless `expand_ratio` is 1), filter each channel by itself,
+    and narrow with a 1x1 convolution.
 
-    There is a short cut where sizes and channels stay the same. Raises ValueError for a stride
-    other than 1 and 2.
+    No activation follows the last one: on few channels a ReLU would lose too much. The input is
+    added where its shape is that of the output. Raises ValueError for a stride other than 1 and 2.
     """
 
     def __init__(
@@ -128,6 +130,7 @@ class InvertedResidual(nn.Module):
                 Conv2dNormActivation(inp, hidden, 1, norm_layer=norm, activation_layer=nn.ReLU6)
             )
         layers += [
+            # depthwise: one 3x3 filter for each channel
             Conv2dNormActivation(
                 hidden,
                 hidden,
@@ -136,7 +139,7 @@ class InvertedResidual(nn.Module):
                 norm_layer=norm,
                 activation_layer=nn.ReLU6,
             ),
-            nn.Conv2d(hidden, oup, 1, 1, 0, bias=False),
+            nn.Conv2d(hidden, oup, 1, 1, 0, bias=False),  # 1x1: narrow again
             norm(oup),
         ]
         self.conv = nn.Sequential(*layers)
@@ -157,8 +160,8 @@ def mobilenet_v2(*, weights: None = None, progress: bool = True, **kwargs: Any) 
 
 
 def make_divisible(channels: float, divisor: int) -> int:
-    """The multiple of `divisor` next to `channels`, but at least one, and never more than a tenth
-    below.
+    """The multiple of `divisor` closest to `channels`, at least `divisor`, and at least 90 % of
+    `channels`.
     """
     rounded = max(divisor, int(channels + divisor / 2) // divisor * divisor)
     return rounded + divisor if rounded < 0.9 * channels else rounded

@@ -1,12 +1,11 @@
-"""Residual networks (`torchvision/models/resnet.py`): each block adds what it computes to what it
-was given.
+"""Residual networks (`torchvision/models/resnet.py`): each block adds its result to its input.
 
-That sum is the whole idea (He et al. 2015, https://arxiv.org/abs/1512.03385): a block that has
-nothing to add can be near zero, and in the backward pass the gradient takes the short way around
-every block, so that a hundred layers still train.
+That sum is the whole idea (He et al. 2015, https://arxiv.org/abs/1512.03385): a block that is not
+needed can learn to add nothing, and in the backward pass the gradient reaches early layers
+undiminished through the sums, so that networks of a hundred layers still train.
 
-How the real one differs: torchvision has deeper and wider members of the family too, and knows
-where trained weights are.
+How the real one differs: torchvision has deeper and wider variants too, and can download trained
+weights.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ Norm = Callable[..., nn.Module]
 
 class ResNet(nn.Module):
     """Images `(N, 3, H, W)` to scores `(N, num_classes)`: a stem, four stages of blocks, an average
-    over the picture, `fc`.
+    over all pixels, `fc`.
 
-    `layers` says how many blocks each stage has. Every stage but the first halves the picture's
-    sides, or keeps them and spreads its filters instead (`replace_stride_with_dilation`, three
-    bools; only with `Bottleneck`). Raises ValueError when those are not three. Source:
+    `layers` has the number of blocks of each stage. Every stage but the first halves height and
+    width, or keeps them and dilates its filters (`replace_stride_with_dilation`, three bools; only
+    with `Bottleneck`). Raises ValueError when there are not three. Source:
     `torchvision.models.resnet.ResNet`.
     """
 
@@ -58,6 +57,7 @@ class ResNet(nn.Module):
         self.groups = groups
         self.base_width = width_per_group
 
+        # the stem: H and W to a quarter, by the stride of the convolution and of the pooling
         self.conv1 = nn.Conv2d(3, self.inplanes, kernel_size=7, stride=2, padding=3, bias=False)
         self.bn1 = self._norm_layer(self.inplanes)
         self.relu = nn.ReLU(inplace=True)
@@ -71,12 +71,12 @@ class ResNet(nn.Module):
         self._initialize(zero_init_residual)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
-        x = self.layer1(x)
-        x = self.layer2(x)
-        x = self.layer3(x)
-        x = self.layer4(x)
-        x = self.avgpool(x)
+        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))  # (N, 64, H / 4, W / 4)
+        x = self.layer1(x)  # (N, 64 e, H / 4, W / 4), where e is block.expansion
+        x = self.layer2(x)  # (N, 128 e, H / 8, W / 8)
+        x = self.layer3(x)  # (N, 256 e, H / 16, W / 16)
+        x = self.layer4(x)  # (N, 512 e, H / 32, W / 32)
+        x = self.avgpool(x)  # (N, 512 e, 1, 1)
         return self.fc(torch.flatten(x, 1))
 
     def _make_layer(
@@ -87,11 +87,11 @@ class ResNet(nn.Module):
         stride: int = 1,
         dilate: bool = False,
     ) -> nn.Sequential:
-        """One stage. Its first block changes size and channels, so its short cut needs a
-        convolution as well (`downsample`).
+        """One stage of `blocks` blocks. If the first changes size or channels, its input passes
+        through a 1x1 convolution (`downsample`), so that it can be added to the result.
         """
         first_dilation = self.dilation
-        if dilate:
+        if dilate:  # the filters see as far as with the stride, but no pixel is skipped
             self.dilation *= stride
             stride = 1
         outplanes = planes * block.expansion
@@ -112,8 +112,8 @@ class ResNet(nn.Module):
         return nn.Sequential(*stage)
 
     def _initialize(self, zero_init_residual: bool) -> None:
-        """He's normal weights; with `zero_init_residual` each block starts as the identity, its
-        last scale being zero.
+        """He's normal weights. With `zero_init_residual` the last norm of each block has weight
+        zero, so that the block starts by passing on its input.
         """
         for m in self.modules():
             if isinstance(m, nn.Conv2d):
@@ -129,13 +129,13 @@ class ResNet(nn.Module):
 
 
 class BasicBlock(nn.Module):
-    """Two 3x3 convolutions and the short cut around them; of ResNet-18 and -34.
+    """Two 3x3 convolutions with a residual connection around them, for ResNet-18 and -34.
 
-    Raises ValueError for groups or widths, NotImplementedError for dilations, which only
-    `Bottleneck` has.
+    Raises ValueError for other groups or widths, NotImplementedError for a dilation: only
+    `Bottleneck` has these.
     """
 
-    expansion = 1  # channels that come out, in units of `planes`
+    expansion = 1  # output channels / planes
 
     def __init__(
         self,
@@ -171,11 +171,11 @@ class BasicBlock(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """A 1x1 convolution to fewer channels, a 3x3 one there, a 1x1 one back to four times as many;
-    of ResNet-50 and deeper.
+    """A 1x1 convolution to fewer channels, a 3x3 one on these, and a 1x1 one to four times as many;
+    for ResNet-50 and deeper.
 
-    The stride is in the 3x3 convolution, as torchvision has it ("ResNet v1.5"); in the paper it is
-    in the first one.
+    The stride is in the 3x3 convolution, as in torchvision ("ResNet v1.5"); in the paper it is in
+    the first 1x1 convolution.
     """
 
     expansion = 4

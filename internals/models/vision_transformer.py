@@ -1,13 +1,13 @@
-"""The Vision Transformer (`torchvision/models/vision_transformer.py`): a picture cut into patches,
-read like a sentence.
+"""The Vision Transformer (`torchvision/models/vision_transformer.py`): an image cut into patches,
+which are read like the words of a sentence.
 
 One strided convolution turns each patch into a vector, a learned vector per position is added, and
-a Transformer's encoder does the rest (Dosovitskiy et al. 2020, https://arxiv.org/abs/2010.11929). A
-class token goes in front of the patches; having looked at all of them through attention, it is what
-the picture is classified by.
+the encoder of a Transformer follows (Dosovitskiy et al. 2020, https://arxiv.org/abs/2010.11929). A
+learned class token stands before the patches; it collects information from all of them by
+attention, and the image is classified by its last vector.
 
 How the real one differs: torchvision can put a stem of convolutions in front, interpolates
-positions for other picture sizes, and knows where trained weights are.
+position embeddings for other image sizes, and can download trained weights.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ LAYER_NORM = partial(nn.LayerNorm, eps=1e-6)
 class VisionTransformer(nn.Module):
     """Images `(N, 3, image_size, image_size)` to scores `(N, num_classes)`.
 
-    `representation_size` puts a hidden layer with tanh in front of the last one.
-    Raises AssertionError when patches do not fill the picture, or a picture has another size.
+    `representation_size` adds a hidden layer of that width, with tanh, before the last one.
+    Raises AssertionError when patches do not fill the image, or an image has another size.
     Source: `torchvision.models.vision_transformer.VisionTransformer`.
     """
 
@@ -83,8 +83,8 @@ class VisionTransformer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         patches = self._process_input(x)
-        class_token = self.class_token.expand(patches.shape[0], -1, -1)
-        x = self.encoder(torch.cat([class_token, patches], dim=1))
+        class_token = self.class_token.expand(patches.shape[0], -1, -1)  # (N, 1, hidden_dim)
+        x = self.encoder(torch.cat([class_token, patches], dim=1))  # (N, 1 + patches, hidden_dim)
         return self.heads(x[:, 0])
 
     def _process_input(self, x: Tensor) -> Tensor:
@@ -94,11 +94,12 @@ class VisionTransformer(nn.Module):
             h == self.image_size, f"Wrong image height! Expected {self.image_size} but got {h}!"
         )
         require(w == self.image_size, f"Wrong image width! Expected {self.image_size} but got {w}!")
+        # (N, hidden_dim, rows, columns) -> (N, hidden_dim, patches) -> (N, patches, hidden_dim)
         return self.conv_proj(x).reshape(n, self.hidden_dim, -1).permute(0, 2, 1)
 
     def _initialize(self) -> None:
-        """Patches as a linear layer would start, the last layer at zero: at first, all classes are
-        equally likely.
+        """Normal weights of variance 1 / fan_in; the last layer is zero, so that at first all
+        classes are equally likely.
         """
         projections = [(self.conv_proj, 3 * self.patch_size**2)]
         if self.representation_size is not None:
@@ -111,9 +112,7 @@ class VisionTransformer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Positions added, then the blocks, then a last norm; `(N, seq_length, hidden_dim)` in and
-    out.
-    """
+    """Position embeddings, the blocks and a last norm: `(N, seq_length, hidden_dim)` in and out."""
 
     def __init__(
         self,
@@ -145,7 +144,7 @@ class Encoder(nn.Module):
 
 
 class EncoderBlock(nn.Module):
-    """Attention, then a perceptron, each with a norm in front of it and a short cut around it."""
+    """Attention, then a perceptron, each with a norm before and a residual connection around it."""
 
     def __init__(
         self,
@@ -196,17 +195,16 @@ def vit_b_16(*, weights: None = None, progress: bool = True, **kwargs: Any) -> V
 
 
 def vit_tiny(**kwargs: Any) -> VisionTransformer:
-    """ViT-Ti/16, 5,717,416 parameters, the size that can be trained at home; torchvision does not
-    have it.
-    """
+    """ViT-Ti/16: 5,717,416 parameters, few enough to train at home; not in torchvision."""
     return _vit(kwargs, patch_size=16, num_layers=12, num_heads=3, hidden_dim=192, mlp_dim=768)
 
 
 def _vit(given: dict[str, Any], **size: int) -> VisionTransformer:
+    """A model of the given size for 224x224 images; `given` may override everything."""
     return VisionTransformer(**{"image_size": 224, **size, **given})
 
 
 def require(condition: bool, message: str) -> None:
-    """`torch._assert`: an AssertionError that running Python with -O does not switch off."""
+    """`torch._assert`: raise AssertionError, which `python -O` would skip for an `assert`."""
     if not condition:
         raise AssertionError(message)

@@ -17,7 +17,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(input, 0)."""
     if not is_scripting():
         if input.__class__ is Tensor and not inplace:
-            return ops.relu(input)  # nothing to parse
+            return ops.relu(input)  # the usual case, without parsing of arguments
     if inplace:
         result = F.relu_(input)
     else:
@@ -37,9 +37,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
-    """`input` clamped to [min_val, max_val]. Raises ValueError when these are the wrong way
-    round.
-    """
+    """`input` clamped to [min_val, max_val]. Raises ValueError if min_val > max_val."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     if inplace:
@@ -84,10 +82,12 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
 
 def sigmoid(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-input))."""
     return input.sigmoid()
 
 
 def tanh(input: Tensor) -> Tensor:
+    """(exp(input) - exp(-input)) / (exp(input) + exp(-input)): between -1 and 1."""
     return input.tanh()
 
 
@@ -104,8 +104,9 @@ def softsign(input: Tensor) -> Tensor:
 def softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
-    """exp(input) divided by its sum along `dim`, computed in `dtype` if given. Warns when `dim` is
-    left out.
+    """exp(input) divided by its sum along `dim`, computed in `dtype` if given.
+
+    Warns when `dim` is omitted.
     """
     if dim is None:
         dim = _implicit_dim("softmax", input.dim(), _stacklevel)
@@ -119,7 +120,7 @@ def softmax(
 def log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
-    """The logarithm of `softmax`, computed so that small probabilities are not lost."""
+    """log(softmax(input)), computed so that tiny probabilities do not become log(0)."""
     if dim is None:
         dim = _implicit_dim("log_softmax", input.dim(), _stacklevel)
     if dtype is None:
@@ -156,7 +157,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
-    """The dimension early versions took when none was given: 0 for 0, 1 or 3 dimensions, else 1."""
+    """The `dim` that early versions of PyTorch chose: 0 for 0, 1 or 3 dimensions, else 1."""
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
         "dim=X as an argument.",

@@ -1,11 +1,11 @@
 """Attention with several heads (`multi_head_attention_forward` in `torch/nn/functional.py`).
 
-Query, key and value are projected; the last dimension is cut into heads, which join the batch: (L,
-N, E) becomes (N * heads, L, E / heads). Each head compares every query with every key, turns the
-scores into weights with softmax, and takes the mean of the values under them. The heads are put
-side by side again and projected once more.
+Query, key and value are projected. The last dimension is cut into heads, which join the batch:
+(L, N, E) becomes (N * heads, L, E / heads). Each head compares every query with every key, turns
+the scores into weights with softmax, and takes the weighted mean of the values. The heads are
+concatenated again and projected once more.
 
-How the real one differs: it serves `__torch_function__` in between.
+How the real one differs: it also supports `__torch_function__`.
 """
 
 from __future__ import annotations
@@ -32,14 +32,13 @@ def multi_head_attention_forward(
     v_proj_weight: Tensor | None = None, static_k: Tensor | None = None,
     static_v: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    """`query` (L, N, E), `key` (S, N, Ek), `value` (S, N, Ev): the output (L, N, E), and the
-    weights (N, L, S) if needed.
+    """From `query` (L, N, E), `key` (S, N, Ek) and `value` (S, N, Ev): the output (L, N, E), and
+    the weights (N, L, S) if `need_weights`, else None.
 
-    Without N everything is unbatched. `attn_mask` is (L, S) or (N * heads, L, S),
-    `key_padding_mask` (N, S): True means "do not look", numbers are added to the scores.
-    `is_causal` is a hint that `attn_mask` is the causal mask. With `average_attn_weights=False` the
-    weights are those of each head: (N, heads, L, S). Raises AssertionError or RuntimeError for
-    shapes that do not fit.
+    Unbatched inputs have no N. `attn_mask` is (L, S) or (N * heads, L, S), `key_padding_mask`
+    (N, S): True masks a key, numbers are added to the scores. `is_causal` is a hint that
+    `attn_mask` is the causal mask. With `average_attn_weights=False` the weights are per head:
+    (N, heads, L, S). Raises AssertionError or RuntimeError for shapes that do not fit.
     """
     is_batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not is_batched:
@@ -67,7 +66,7 @@ def multi_head_attention_forward(
         q, k, v = _in_projection_packed(query, key, value, in_proj_weight, in_proj_bias)
     attn_mask = _with_head_dimension(attn_mask, target_length, key.size(0), batch, num_heads)
 
-    added = 0  # keys that are not in the sequence: a learned one, one of zeros
+    added = 0  # extra keys after the sequence: a learned one (bias_k), one of zeros
     if bias_k is not None and bias_v is not None:
         if static_k is not None:
             raise AssertionError("bias cannot be added to static key.")
@@ -80,14 +79,14 @@ def multi_head_attention_forward(
         raise AssertionError("bias_k is set but bias_v is None")
     elif bias_v is not None:
         raise AssertionError("bias_v is set but bias_k is None")
-    q = _split_heads(q, batch, num_heads)
+    q = _split_heads(q, batch, num_heads)  # (N * heads, L, E / heads)
     k = _split_heads(k, batch, num_heads) if static_k is None else _static("static_k", static_k, q)
     v = _split_heads(v, batch, num_heads) if static_v is None else _static("static_v", static_v, q)
     if add_zero_attn:
         zeros = k.new_zeros([k.size(0), 1, k.size(2)])
         k, v = F.cat([k, zeros], 1), F.cat([v, zeros], 1)
         added += 1
-    if added > 0:
+    if added > 0:  # the masks get a column of zeros (not masked) for each extra key
         if attn_mask is not None:
             attn_mask = pad(attn_mask, [0, added])
         if key_padding_mask is not None:
@@ -96,15 +95,16 @@ def multi_head_attention_forward(
 
     p = dropout_p if training else 0.0
     weights: Tensor | None = None
-    if need_weights:
+    if need_weights:  # the fused operator does not return them
         heads, by_head = _attend(q, k, v, mask, p)
         by_head = by_head.view(batch, num_heads, target_length, k.size(1))
         weights = by_head.mean(1) if average_attn_weights else by_head
     else:
         heads = _attend_fused(q, k, v, mask, p, is_causal, batch, num_heads)
+    # (N * heads, L, E / heads) -> (L, N * heads, E / heads) -> (L * N, E)
     joined = heads.transpose(0, 1).reshape(target_length * batch, embed_dim)
     output = linear(joined, out_proj_weight, out_proj_bias)
-    output = output.view(target_length, batch, output.size(1))
+    output = output.view(target_length, batch, output.size(1))  # (L, N, E)
     if not is_batched:
         output = output.squeeze(1)
         if weights is not None:
@@ -115,7 +115,9 @@ def multi_head_attention_forward(
 def _attend(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float
 ) -> tuple[Tensor, Tensor]:
-    """What every head sees, and the weights it gave: softmax(q @ k.T / sqrt(E) + mask) @ v."""
+    """softmax(q @ k.T / sqrt(E') + mask) @ v: (N * heads, L, E'), and the weights
+    (N * heads, L, S), where E' = E / heads.
+    """
     q = q * sqrt(1.0 / q.size(-1))
     scores = (
         F.bmm(q, k.transpose(-2, -1)) if mask is None else F.baddbmm(mask, q, k.transpose(-2, -1))
@@ -130,7 +132,10 @@ def _attend_fused(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float, is_causal: bool, batch: int,
     num_heads: int,
 ) -> Tensor:  # fmt: skip
-    """The same by `scaled_dot_product_attention`, which keeps the weights to itself."""
+    """The result of `_attend` by `scaled_dot_product_attention`, which never returns the weights.
+
+    That operator has dimensions (N, heads, L, E / heads), so the batch is split again.
+    """
     if mask is not None:
         mask = (
             mask.unsqueeze(0) if mask.size(0) == 1 else mask.view(batch, num_heads, -1, k.size(1))
@@ -144,11 +149,13 @@ def _attend_fused(
 def _in_projection_packed(
     q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """q, k, v through the three matrices stacked in `w` (3E, E): in one product where they are the
-    same tensor.
+    """q, k, v projected by the three matrices stacked in `w` (3E, E).
+
+    Self-attention (q is k is v) needs one product, encoder-decoder attention (k is v) two.
     """
     embed_dim = q.size(-1)
     if q is k and k is v:
+        # (L, N, 3E) -> (L, N, 3, E) -> three of (L, N, E)
         q, k, v = linear(q, w, b).unflatten(-1, (3, embed_dim)).unbind(-2)
         return q.contiguous(), k.contiguous(), v.contiguous()
     if k is v:
@@ -161,6 +168,7 @@ def _in_projection_packed(
 
 
 def _halves(b: Tensor | None, embed_dim: int) -> tuple[Tensor | None, Tensor | None]:
+    """The biases of q (E) and of k and v together (2E)."""
     if b is None:
         return None, None
     b_q, b_kv = b.split([embed_dim, embed_dim * 2])
@@ -170,6 +178,7 @@ def _halves(b: Tensor | None, embed_dim: int) -> tuple[Tensor | None, Tensor | N
 def _projected(
     q: Tensor, k: Tensor, v: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, b: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
+    """Three separate products; `b` is (3E) or None."""
     if b is None:
         return linear(q, w_q), linear(k, w_k), linear(v, w_v)
     b_q, b_k, b_v = b.chunk(3)
@@ -179,7 +188,10 @@ def _projected(
 def _in_projection(
     q: Tensor, k: Tensor, v: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, b: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """q, k, v through matrices of their own: key and value may have other numbers of features."""
+    """q, k, v projected by separate matrices (E, E), (E, Ek), (E, Ev).
+
+    Raises AssertionError for other shapes.
+    """
     embed_dim = q.size(-1)
     for name, x, matrix in (("query", q, w_q), ("key", k, w_k), ("value", v, w_v)):
         expected = (embed_dim, x.size(-1))
@@ -199,6 +211,7 @@ def _in_projection(
 
 def _split_heads(x: Tensor, batch: int, num_heads: int) -> Tensor:
     """(L, N, E) to (N * heads, L, E / heads)."""
+    # E is cut into heads in memory order, so (N, heads) becomes one dimension without a copy
     return x.view(x.size(0), batch * num_heads, x.size(2) // num_heads).transpose(0, 1)
 
 
@@ -206,7 +219,7 @@ def _merge(
     attn_mask: Tensor | None, key_padding_mask: Tensor | None, batch: int, num_heads: int,
     source_length: int,
 ) -> Tensor | None:  # fmt: skip
-    """The sum of both masks, (1 or N * heads, 1 or L, S), or None."""
+    """The sum of both masks, (1 or N * heads, 1 or L, S), or None if there is none."""
     if key_padding_mask is None:
         return attn_mask
     if not is_scripting():
@@ -217,6 +230,7 @@ def _merge(
             raise AssertionError(
                 f"Expected key_padded_mask.shape[1] to be {source_length}, but got {columns}"
             )
+    # every head and every query of a sample ignores the same keys
     padding = key_padding_mask.view(batch, 1, 1, source_length).expand(-1, num_heads, -1, -1)
     padding = padding.reshape(batch * num_heads, 1, source_length)
     return padding if attn_mask is None else attn_mask + padding
@@ -226,8 +240,9 @@ def _canonical_masks(
     attn_mask: Tensor | None, key_padding_mask: Tensor | None, dtype: DType, is_causal: bool,
     need_weights: bool,
 ) -> tuple[Tensor | None, Tensor | None, bool]:  # fmt: skip
-    """Both masks as numbers to add, and whether the causal hint can be handed on in place of
-    `attn_mask`.
+    """Both masks as numbers to add, and whether `is_causal` may replace `attn_mask`.
+
+    It may if the fused operator is used and there is no padding to combine it with.
     """
     padding = _canonical_mask(
         key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", dtype
@@ -251,8 +266,9 @@ def _canonical_mask(
     target_type: DType,
     check_other: bool = True,
 ) -> Tensor | None:
-    """A bool mask as numbers to add: -inf for True, 0 for False. Raises AssertionError for a mask
-    of integers.
+    """A mask as numbers to add: a bool mask becomes -inf for True and 0 for False.
+
+    Raises AssertionError for a mask of integers.
     """
     if mask is None:
         return None
@@ -270,12 +286,14 @@ def _canonical_mask(
 
 
 def _none_or_dtype(input: Tensor | None) -> DType | None:
+    """The dtype of a mask, None without one."""
     return None if input is None else input.dtype
 
 
 def _unsqueeze_batch(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """With a batch dimension of 1; the same tensor stays the same tensor, so that it is still
-    projected at once.
+    """(L, E) to (L, 1, E) for all three.
+
+    Identical tensors stay identical: `_in_projection_packed` compares them with `is`.
     """
     q = query.unsqueeze(1)
     k = q if key is query else key.unsqueeze(1)
@@ -285,7 +303,7 @@ def _unsqueeze_batch(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor,
 def _with_head_dimension(
     mask: Tensor | None, target_length: int, source_length: int, batch: int, num_heads: int
 ) -> Tensor | None:
-    """`attn_mask` as (1 or N * heads, L, S)."""
+    """`attn_mask` as (1 or N * heads, L, S). Raises RuntimeError for another shape."""
     if mask is None:
         return None
     if mask.dim() == 2:
@@ -304,7 +322,7 @@ def _with_head_dimension(
 
 
 def _static(name: str, given: Tensor, q: Tensor) -> Tensor:
-    """A key or value that was projected before: (N * heads, S, E / heads)."""
+    """A key or value that is projected already: (N * heads, S, E / heads)."""
     for dim in (0, 2):
         if given.size(dim) != q.size(dim):
             raise AssertionError(
@@ -317,6 +335,10 @@ def _check_sizes(
     query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
     separate: bool,
 ) -> None:  # fmt: skip
+    """Raise AssertionError if E does not suit the module, or key and value each other.
+
+    With separate matrices they may differ in features, otherwise in nothing.
+    """
     embed_dim = query.size(-1)
     if embed_dim != embed_dim_to_check:
         raise AssertionError(
@@ -336,9 +358,7 @@ def _mha_shape_check(
     query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None,
     attn_mask: Tensor | None, num_heads: int,
 ) -> bool:  # fmt: skip
-    """Whether there is a batch dimension. Raises AssertionError when the arguments disagree about
-    it.
-    """
+    """Whether the inputs have a batch dimension. Raises AssertionError if only some do."""
     dims = query.dim()
     if dims not in (2, 3):
         raise AssertionError(
@@ -360,6 +380,7 @@ def _mha_shape_check(
             f"{case}, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D "
             "tensor instead"
         )
+    # unbatched, so the first dimension of a 3-D mask is the heads alone
     if dims == 2 and attn_mask is not None and attn_mask.dim() == 3:
         expected = (num_heads, query.size(0), key.size(0))
         if attn_mask.shape != expected:

@@ -1,4 +1,4 @@
-"""Activations put together from others, most with an `inplace` flag: celu, rrelu, gumbel_softmax
+"""More activations, most with an `inplace` flag: hardswish, celu, rrelu, gumbel_softmax, ...
 (`torch/nn/functional.py`).
 
 How the real one differs: see `internals.nn.functional`.
@@ -14,7 +14,7 @@ from internals.core.formats import contiguous_format
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """0 up to -3, 1 from 3 on, a straight line between: a sigmoid without `exp`."""
+    """clamp(input / 6 + 1/2, 0, 1): a piecewise linear approximation of sigmoid."""
     if inplace:
         return nn.hardsigmoid_(input)
     return nn.hardsigmoid(input)
@@ -35,8 +35,9 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """`input` where positive, alpha * (exp(input / alpha) - 1) elsewhere: continuously
-    differentiable for any alpha but 0.
+    """`input` where positive, alpha * (exp(input / alpha) - 1) elsewhere.
+
+    Unlike elu, it is continuously differentiable for every alpha but 0.
     """
     if inplace:
         result = F.celu_(input, alpha)
@@ -58,8 +59,8 @@ def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
     inplace: bool = False,
 ) -> Tensor:  # fmt: skip
-    """leaky_relu with a slope between `lower` and `upper`: their middle, or with `training` a
-    random one for each element.
+    """leaky_relu with a slope between `lower` and `upper`: in training a random one for each
+    element, else their mean.
     """
     if inplace:
         result = F.rrelu_(input, lower, upper, training)
@@ -71,20 +72,20 @@ def rrelu(
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:
-    """A sample of the Gumbel-softmax distribution: softmax of `logits` with noise, over the
-    temperature `tau`.
+    """A sample of the Gumbel-softmax distribution: softmax((logits + noise) / tau).
 
-    With `hard` it is one-hot, and its gradient that of the soft sample.
+    With `hard` the sample is one-hot, but has the gradient of the soft sample.
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    # -log(e) of an exponentially distributed e has the Gumbel distribution
     noise = -F.empty_like(logits, memory_format=contiguous_format).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:
         return soft
     index = soft.max(dim, keepdim=True)[1]
     one_hot = F.zeros_like(logits, memory_format=contiguous_format).scatter_(dim, index, 1.0)
-    return one_hot - soft.detach() + soft
+    return one_hot - soft.detach() + soft  # the value of one_hot, the gradient of soft
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:

@@ -1,13 +1,12 @@
 """Converting a whole module: `to`, `float`, `half`, `cuda`, ... (`torch/nn/modules/module.py`,
 `_apply`).
 
-A module is converted in place. Parameters stay the same objects, so that an optimizer which holds
-them still does: they are given the converted memory through `.data`, also when that is on a GPU.
-Only on the way to "meta" or from there, where there is no memory, a new parameter takes the place
-of the old one. Buffers are simply replaced.
+A module is converted in place. Parameters stay the same objects, so that an optimizer still holds
+them: they get the converted memory through `.data`, even on a GPU. Only between "meta", where there
+is no memory, and another device a new parameter replaces the old one. Buffers are simply replaced.
 
-How the real one differs: flags in `torch.__future__` choose other ways (always new parameters, or
-swapping the insides of old and new); there are more device types.
+How the real one differs: flags in `torch.__future__` choose other methods (always new parameters,
+or swapping the contents of old and new); there are more device types.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from internals.nn.parameter import Parameter
 
 
 class Conversion(Tree):
-    """Part of `Module`."""
+    """The part of `Module` that converts its parameters and buffers."""
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """`to(device)`, `to(dtype)`, `to(device, dtype)`, `to(tensor)`, with `non_blocking=` and
@@ -52,6 +51,7 @@ class Conversion(Tree):
             )
 
         def convert(t: Tensor) -> Any:
+            # integers keep their dtype: they may be indices or counts
             kind = dtype if t.is_floating_point() or t.is_complex() else None
             try:
                 return t.to(
@@ -95,8 +95,8 @@ class Conversion(Tree):
         return self._apply(lambda t: t.cuda(device))
 
     def to_empty(self, *, device: DeviceLike, recurse: bool = True) -> Self:
-        """Give all parameters and buffers uninitialized memory on `device`: the way from "meta" to
-        a real one.
+        """Give all parameters and buffers uninitialized memory on `device`, as is needed after
+        building a module on "meta".
         """
         return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
 
@@ -115,9 +115,7 @@ class Conversion(Tree):
 
 
 def _applied(fn: Callable[[Any], Any], parameter: Parameter) -> Parameter:
-    """The parameter with its memory, and its gradient's, replaced; a new parameter where that is
-    impossible.
-    """
+    """The parameter with its memory, and its gradient's, replaced; to or from "meta" a new one."""
     with no_grad():
         data = fn(parameter)
         grad = None if parameter.grad is None else fn(parameter.grad)

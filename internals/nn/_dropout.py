@@ -1,10 +1,10 @@
 """Dropout of whole channels, and after selu (`torch/nn/functional.py`,
 `aten/src/ATen/native/Dropout.cpp`).
 
-Neighbouring pixels of a feature map say nearly the same; zeroing single ones hides little. So one
-coin is thrown for each channel of each sample: the noise has shape (N, C, 1, 1, ...) and is
-broadcast over the rest. Alpha dropout puts selu's lowest value where others put 0, and keeps mean
-and variance.
+Neighbouring pixels of a feature map are strongly correlated, so zeroing single ones hides little.
+Instead, each channel of each sample is kept or dropped as a whole: the noise has shape
+(N, C, 1, 1, ...) and is broadcast over the rest. Alpha dropout sets elements to selu's lowest value
+instead of 0, and restores mean and variance.
 
 How the real one differs: see `internals.nn.functional`.
 """
@@ -30,6 +30,7 @@ def dropout1d(
         )
     if input.dim() == 3:
         return _feature_dropout(input, p, training, inplace)
+    # (C, L): the operator needs a batch dimension, or it would take L for the channels' positions
     if inplace:
         _feature_dropout(input.unsqueeze(0), p, training, True)
         return input
@@ -53,6 +54,7 @@ def dropout2d(
             "an optional batch dimension (i.e. 3D or 4D inputs).",
             stacklevel=2,
         )
+    # for old programs 3-D input is (N, C, L), while 4-D input of dropout3d is (C, D, H, W)
     if input.dim() == 3:
         warnings.warn(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D "
@@ -71,7 +73,7 @@ def dropout3d(
     """Zero each channel of (N, C, D, H, W) or (C, D, H, W) with probability `p`, divide the others
     by 1 - p.
 
-    Other numbers of dimensions are warned of. Raises ValueError unless 0 <= p <= 1.
+    Warns for other numbers of dimensions. Raises ValueError unless 0 <= p <= 1.
     """
     _check_probability(p)
     if input.dim() != 4 and input.dim() != 5:

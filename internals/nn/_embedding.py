@@ -1,6 +1,6 @@
-"""Rows of a table, one by one or by the bag (`torch/nn/functional.py`).
+"""Rows of a table, each by itself or reduced over bags (`torch/nn/functional.py`).
 
-How the real one differs: it takes bags as nested tensors, too.
+How the real one differs: it also takes bags as nested tensors.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The rows of `weight` that `input` names. Rows longer than `max_norm` are scaled down first,
-    in place.
+    """The rows of `weight` (rows, dim) at the indices `input` (*): (*, dim).
 
-    Raises AssertionError for a `padding_idx` that is no row, IndexError for such an index.
+    Rows whose norm exceeds `max_norm` are scaled down first, in place. Raises AssertionError for a
+    `padding_idx` out of range, IndexError for such an index.
     """
     if padding_idx is not None:
         if padding_idx > 0:
@@ -29,7 +29,7 @@ def embedding(
             assert padding_idx >= -weight.size(0), "Padding_idx must be within num_embeddings"
             padding_idx = weight.size(0) + padding_idx
     else:
-        padding_idx = -1
+        padding_idx = -1  # the operator's "none": no index is negative
     if max_norm is not None:
         input = input.contiguous()
         F.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
@@ -44,9 +44,10 @@ def embedding_bag(
 ) -> Tensor:  # fmt: skip
     """The "sum", "mean" or "max" of the rows of `weight` in each bag: (bags, dim).
 
-    `input` is (bags, length), or (N) with `offsets`, where each bag begins (`include_last_offset`:
-    and one more, which is N). A sum can be weighted. Rows called `padding_idx` do not count. Raises
-    ValueError for what does not fit, NotImplementedError for weights of anything but a sum.
+    `input` is (bags, length), or (N) with the start of each bag in `offsets`, to which
+    `include_last_offset` adds N. `per_sample_weights` scale the rows of a sum. Indices equal to
+    `padding_idx` do not count. Raises ValueError for shapes that do not fit, NotImplementedError
+    for weights with another mode.
     """
     if weight.dtype == int64 and input.is_floating_point():
         warnings.warn(
@@ -57,7 +58,7 @@ def embedding_bag(
         )
         weight, input = input, weight
     _check(input, weight, offsets, per_sample_weights)
-    if input.dim() == 2:
+    if input.dim() == 2:  # bags of equal length: flatten them, and compute where each starts
         offsets = F.arange(0, input.numel(), input.size(1), dtype=input.dtype, device=input.device)
         include_last_offset = False
         input = input.reshape(-1)
@@ -80,8 +81,9 @@ def embedding_bag(
 
 
 def _mode(mode: str, scale_grad_by_freq: bool, sparse: bool) -> int:
-    """The operator's number. Raises ValueError for another word, and for what a maximum does not
-    have.
+    """The operator's number for `mode`.
+
+    Raises ValueError for another word, and for options that "max" does not support.
     """
     if mode == "sum":
         return 0
@@ -99,6 +101,7 @@ def _mode(mode: str, scale_grad_by_freq: bool, sparse: bool) -> int:
 def _check(
     input: Tensor, weight: Tensor, offsets: Tensor | None, per_sample_weights: Tensor | None
 ) -> None:
+    """Raise ValueError for numbers of dimensions or sizes that do not fit."""
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then "

@@ -1,11 +1,10 @@
 """Hooks for all modules at once, for debugging and profiling
 (`torch.nn.modules.module.register_module_*`).
 
-They run before those of the single module. This is global state: remove a hook through its handle
-when it has served.
+They run before the hooks of the individual module. This is global state: remove a hook through its
+handle when you are done.
 
-How the real one differs: there are also `register_module_backward_hook`, which is deprecated, and
-hooks around the registration of modules, parameters and buffers are kept in the same way.
+How the real one differs: it also has `register_module_backward_hook`, which is deprecated.
 """
 
 from __future__ import annotations
@@ -18,13 +17,14 @@ from internals.autograd.node_hooks import RemovableHandle, register
 
 Hook = Callable[..., Any]
 
+# Each maps the number of a hook to the hook; the flags are there for hooks that asked for them.
 forward_pre_hooks: OrderedDict[int, Hook] = OrderedDict()
 forward_hooks: OrderedDict[int, Hook] = OrderedDict()
 forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
 forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
 backward_pre_hooks: OrderedDict[int, Hook] = OrderedDict()
 backward_hooks: OrderedDict[int, Hook] = OrderedDict()
-# the numbers of all of the above: one look tells there are none
+# the numbers of all hooks above: if it is empty, a call can skip all of them
 around_calls: OrderedDict[int, bool] = OrderedDict()
 
 parameter_registration_hooks: OrderedDict[int, Hook] = OrderedDict()
@@ -84,7 +84,7 @@ def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
 
 
 def registered(hooks: OrderedDict[int, Hook], module: object, name: str, value: object) -> Any:
-    """What is to be registered after the hooks had their say."""
+    """The value to register: each hook gets the result of the one before, and may replace it."""
     for hook in hooks.values():
         changed = hook(module, name, value)
         value = value if changed is None else changed

@@ -1,4 +1,5 @@
-"""Sampling at the points of a grid, as `nn.functional` offers it (`torch/nn/functional.py`).
+"""Sampling an image at the points of a grid: `grid_sample`, `affine_grid`
+(`torch/nn/functional.py`).
 
 How the real one differs: see `internals.nn.functional`.
 """
@@ -15,12 +16,12 @@ def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """(N, C, H, W) at the points (x, y) of (N, H', W', 2), or (N, C, D, H, W) at (x, y, z) of (N,
-    D', H', W', 3).
+    """The values of `input` (N, C, H, W) at the points (x, y) of `grid` (N, H', W', 2):
+    (N, C, H', W'). For a volume (N, C, D, H, W) the points are (x, y, z).
 
-    -1 and 1 are the edges of the image, or with `align_corners` the middles of its outermost
-    elements. `mode` is "bilinear", "nearest" or "bicubic" (images only); `padding_mode` "zeros",
-    "border" or "reflection". Raises ValueError for other words.
+    Coordinates -1 and 1 are the edges of the image, or with `align_corners` the centers of its
+    outermost pixels. `mode` is "bilinear", "nearest" or "bicubic" (images only); `padding_mode`
+    "zeros", "border" or "reflection". Raises ValueError for other words.
     """
     modes = {"bilinear": 0, "nearest": 1, "bicubic": 2}
     paddings = {"zeros": 0, "border": 1, "reflection": 2}
@@ -40,11 +41,11 @@ def grid_sample(
 
 
 def affine_grid(theta: Tensor, size: list[int], align_corners: bool | None = None) -> Tensor:
-    """The grid that `grid_sample` needs to map an image of `size` (N, C, H, W) by `theta` (N, 2,
-    3), a volume by (N, 3, 4).
+    """The grid (N, H, W, 2) with which `grid_sample` transforms images by the matrices `theta`
+    (N, 2, 3); `size` is (N, C, H, W). For volumes `theta` is (N, 3, 4).
 
-    Raises ValueError for a `theta` that does not fit or is not of floating point and for sizes that
-    are not positive, NotImplementedError for other numbers of dimensions.
+    Raises ValueError for a `theta` of another shape or an integer dtype and for sizes that are not
+    positive, NotImplementedError for other numbers of dimensions.
     """
     corners = _corners(align_corners)
     if not theta.is_floating_point():
@@ -73,6 +74,7 @@ def affine_grid(theta: Tensor, size: list[int], align_corners: bool | None = Non
 
 
 def _corners(align_corners: bool | None) -> bool:
+    """`align_corners`; False, with a warning, if it is omitted."""
     if align_corners is not None:
         return align_corners
     warnings.warn(

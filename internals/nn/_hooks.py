@@ -7,10 +7,10 @@
     backward hook        hook(module, grad_input, grad_output) -> None, or other gradients of the
                          inputs
 
-They run in the order in which they were registered, those for all modules first
-(`internals.nn._global_hooks`), unless `prepend=True` puts a hook in front. With `with_kwargs=True`
-the forward hooks are also shown the keyword arguments. A forward hook with `always_call=True` runs
-even if an exception is on its way out; its own exceptions then become warnings.
+They run in the order of registration, those for all modules first (`internals.nn._global_hooks`);
+`prepend=True` puts a hook in front. With `with_kwargs=True` forward hooks also get the keyword
+arguments. A forward hook with `always_call=True` runs even if `forward` raised an exception; its
+own exceptions then become warnings.
 
 How the real one differs: the older kind of backward hook (`internals.nn._last_operation`) can also
 be registered for all modules.
@@ -37,7 +37,7 @@ Run = Callable[[Any, Any, Any], Any]
 
 
 class Hooks(Tree):
-    """Part of `Module`: registering hooks, and the call of a module that has some."""
+    """The part of `Module` that registers hooks, and calls a module that has some."""
 
     forward: Callable[..., Any]
     _forward_pre_hooks: dict[int, Callable[..., Any]]
@@ -52,11 +52,11 @@ class Hooks(Tree):
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call `hook(module, args)` before `forward`. What it returns, if not None, takes the place
-        of the arguments.
+        """Call `hook(module, args)` before `forward`; its result, if not None, replaces the
+        arguments.
 
-        With `with_kwargs` it is `hook(module, args, kwargs)`, and it returns None or the pair of
-        both.
+        With `with_kwargs` the call is `hook(module, args, kwargs)`, and the result None or a pair
+        of both.
         """
         flags = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
         return register(self._forward_pre_hooks, hook, flags, prepend)
@@ -69,11 +69,11 @@ class Hooks(Tree):
         with_kwargs: bool = False,
         always_call: bool = False,
     ) -> RemovableHandle:
-        """Call `hook(module, args, output)` after `forward`. What it returns, if not None, takes
-        the place of the output.
+        """Call `hook(module, args, output)` after `forward`; its result, if not None, replaces the
+        output.
 
-        With `with_kwargs` it is `hook(module, args, kwargs, output)`. With `always_call` it is
-        called even if `forward` raised an exception; the output is None then.
+        With `with_kwargs` the call is `hook(module, args, kwargs, output)`. With `always_call` it
+        happens even if `forward` raised an exception; the output is None then.
         """
         flags = [self._forward_hooks_with_kwargs] if with_kwargs else []
         flags += [self._forward_hooks_always_called] if always_call else []
@@ -84,8 +84,8 @@ class Hooks(Tree):
     ) -> RemovableHandle:
         """Call `hook(module, grad_output)` when backward reaches the module's outputs.
 
-        `grad_output` is a tuple with None for outputs that are no tensors. A tuple that the hook
-        returns takes its place.
+        `grad_output` is a tuple, with None for non-tensor outputs. A tuple that the hook returns
+        replaces it.
         """
         return register(self._backward_pre_hooks, hook, (), prepend)
 
@@ -93,11 +93,11 @@ class Hooks(Tree):
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` when the gradients of the module's inputs
-        are there.
+        have been computed.
 
         Both are tuples, `grad_input` with an entry for every positional argument. A tuple that the
-        hook returns takes the place of `grad_input`. If no input requires a gradient, the hook is
-        called as soon as those of the outputs are there.
+        hook returns replaces `grad_input`. If no input requires a gradient, the hook is called as
+        soon as the gradients of the outputs are known.
         """
         self._one_kind_of_backward_hooks(full=True)
         return register(self._backward_hooks, hook, (), prepend)
@@ -110,6 +110,7 @@ class Hooks(Tree):
         return register(self._backward_hooks, hook)
 
     def _one_kind_of_backward_hooks(self, full: bool) -> None:
+        """Raise RuntimeError if hooks of the other kind are registered; the two are not mixed."""
         if self._is_full_backward_hook is not None and self._is_full_backward_hook is not full:
             raise RuntimeError(
                 "Cannot use both regular backward hooks and full backward hooks on a single "
@@ -118,9 +119,11 @@ class Hooks(Tree):
         self._is_full_backward_hook = full
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What `__call__` does when there is any hook."""
+        """`__call__` of a module with hooks, in this order: forward pre-hooks, `forward`, forward
+        hooks. Backward hooks see the arguments after the first and the output after the last step.
+        """
         result: Any = None
-        called = set()
+        called = set()  # the numbers of the forward hooks that ran, in case one of them fails
         try:
             args, kwargs = self._run_forward_pre_hooks(args, kwargs)
             backward = self._backward_hook()
@@ -153,7 +156,7 @@ class Hooks(Tree):
             raise
 
     def _run_forward_pre_hooks(self, args: Any, kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        """The arguments as the forward pre-hooks want them."""
+        """The arguments after all forward pre-hooks. A hook may return one argument untupled."""
         for key, hook in [*all_modules.forward_pre_hooks.items(), *self._forward_pre_hooks.items()]:
             if key in self._forward_pre_hooks_with_kwargs:
                 changed = hook(self, args, kwargs)
@@ -172,8 +175,8 @@ class Hooks(Tree):
         return args, kwargs
 
     def _all_forward_hooks(self) -> Iterator[tuple[int, Run, bool]]:
-        """Number, what runs the hook and returns the output as it is to be, whether it is always
-        called.
+        """For each forward hook: its number, a function from (args, kwargs, output) to the new
+        output, and whether it has `always_call`.
         """
         for hooks, with_kwargs, always in (
             (
@@ -198,11 +201,12 @@ class Hooks(Tree):
         kwargs: dict[str, Any],
         result: Tensor | None,
     ) -> Any:
+        """The output after one hook, which leaves it as it is by returning None."""
         changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
         return result if changed is None else changed
 
     def _backward_hook(self) -> Any:
-        """What calls the backward hooks of this call, if there are any."""
+        """The `BackwardHook` that runs the backward hooks of one call; None if there are none."""
         pre_hooks = [*all_modules.backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
         hooks = list(all_modules.backward_hooks.values())
         if self._is_full_backward_hook:
@@ -217,7 +221,9 @@ class Hooks(Tree):
 def _run_silenced(
     key: int, run: Run, args: Any, kwargs: dict[str, Any], result: Tensor | None
 ) -> Any:
-    """Run a hook while an exception is on its way out; another one becomes a warning."""
+    """Run a hook after `forward` raised an exception; an exception of the hook becomes a warning,
+    so that the first one is not lost.
+    """
     try:
         return run(args, kwargs, result)
     except Exception as error:

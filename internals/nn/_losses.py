@@ -32,14 +32,15 @@ def cross_entropy(
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:  # fmt: skip
-    """nll_loss of log_softmax(input). `target` holds class indices, or probabilities when it has
-    the shape of `input`.
+    """nll_loss of log_softmax(input), (N, C, ...).
+
+    `target` holds class indices (N, ...), or probabilities if it has the shape of `input`.
     """
     reduction = resolve(reduction, size_average, reduce)
     if not is_scripting():
         both = input.__class__ is target.__class__ is Tensor
         if both and weight is None and ignore_index == -100 and label_smoothing == 0.0:
-            # nothing to parse
+            # the usual case, without parsing of arguments
             return ops.cross_entropy_loss(input, target, None, get_enum(reduction), -100, 0.0)
     return nn.cross_entropy_loss(
         input, target, weight, get_enum(reduction), ignore_index, label_smoothing
@@ -50,8 +51,8 @@ def kl_div(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", log_target: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The Kullback-Leibler divergence of log-probabilities `input` from `target`; "batchmean"
-    divides by the batch size.
+    """The Kullback-Leibler divergence: target * (log(target) - input), where `input` holds
+    log-probabilities. "batchmean" divides the sum by the batch size.
     """
     if size_average is None and reduce is None and reduction == "mean":
         warnings.warn(
@@ -86,7 +87,7 @@ def binary_cross_entropy(
         )
     if weight is not None:
         if not is_scripting():
-            broadcast_shapes(target.size(), weight.size())  # which says it first if they do not fit
+            broadcast_shapes(target.size(), weight.size())  # for its error, which PyTorch has too
         weight = broadcast_tensors(weight, target)[0]
     return nn.binary_cross_entropy(input, target, weight, number)
 
@@ -108,7 +109,9 @@ def smooth_l1_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", beta: float = 1.0,
 ) -> Tensor:  # fmt: skip
-    """Squared below `beta`, absolute beyond; with beta 0, `l1_loss`."""
+    """For d = |input - target|: d² / (2 beta) below `beta`, d - beta / 2 above; `l1_loss` if beta
+    is 0.
+    """
     input, target = _broadcast(input, target)
     number = get_enum(resolve(reduction, size_average, reduce))
     if beta == 0.0:
@@ -120,7 +123,7 @@ def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
     weight: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Squared below `delta`, linear with the same slope beyond."""
+    """For d = |input - target|: d² / 2 below `delta`, delta * (d - delta / 2) above."""
     a, b = _broadcast(input, target)
     if weight is None:
         return nn.huber_loss(a, b, get_enum(reduction), delta)
@@ -155,6 +158,7 @@ def mse_loss(
 
 
 def _broadcast(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Both in their common shape, with a warning if they differed."""
     if target.size() != input.size():
         warnings.warn(
             f"Using a target size ({target.size()}) that is different to the input size "
@@ -167,6 +171,7 @@ def _broadcast(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _weighted_mean(losses: Tensor, weight: Tensor, input: Tensor, reduction: str) -> Tensor:
+    """The reduced weighted losses; a mean divides by the sum of the weights."""
     losses = _weighted(losses, weight, input)
     _check_word(reduction)
     if reduction == "mean":
@@ -175,12 +180,14 @@ def _weighted_mean(losses: Tensor, weight: Tensor, input: Tensor, reduction: str
 
 
 def _weighted(losses: Tensor, weight: Tensor, input: Tensor) -> Tensor:
+    """losses * weight. Raises ValueError unless `weight` has the shape of `input`."""
     if weight.size() != input.size():
         raise ValueError("Weights and input must have the same size.")
     return losses * weight
 
 
 def _check_word(reduction: str) -> None:
+    """Raise ValueError for an unknown reduction."""
     if reduction != "none" and reduction != "mean" and reduction != "sum":
         raise ValueError(
             f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'."

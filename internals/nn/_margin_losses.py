@@ -1,5 +1,7 @@
-"""Losses with a margin (`torch/nn/functional.py`): the operators of
-`internals/aten/native/margin_losses.py` and its neighbours.
+"""Losses with a margin: pairs and classes only need to be far enough apart
+(`torch/nn/functional.py`).
+
+The operators are in `internals/aten/native/margin_losses.py` and its neighbours.
 
 How the real one differs: see `internals.nn.functional`.
 """
@@ -51,10 +53,9 @@ def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """1 - cosine similarity where `target` is 1, max(0, similarity - margin) where it is -1. Inputs
-    (N, D) or (D).
+    """1 - cosine similarity where `target` is 1, max(0, similarity - margin) where it is -1.
 
-    Raises RuntimeError for other shapes.
+    The inputs are (N, D) or (D). Raises RuntimeError for other shapes.
     """
     number = get_enum(resolve(reduction, size_average, reduce))
     return F.cosine_embedding_loss(input1, input2, target, margin, number)
@@ -65,8 +66,8 @@ def triplet_margin_loss(
     eps: float = 1e-6, swap: bool = False, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """max(0, |anchor - positive| - |anchor - negative| + margin); `swap` measures from the positive
-    where that is nearer.
+    """max(0, |anchor - positive| - |anchor - negative| + margin), with p-norms over the last
+    dimension. With `swap`, |positive - negative| is the second distance where it is smaller.
 
     Raises ValueError unless margin > 0, RuntimeError when the numbers of dimensions differ.
     """
@@ -81,7 +82,7 @@ def triplet_margin_with_distance_loss(
     distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
     swap: bool = False, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """`triplet_margin_loss` with a distance of one's own; without one, `pairwise_distance`.
+    """`triplet_margin_loss` with your own distance, or `pairwise_distance` without one.
 
     Raises ValueError unless margin > 0 and for an unknown reduction, RuntimeError when the numbers
     of dimensions differ.
@@ -109,10 +110,10 @@ def multi_margin_loss(
     input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """max(0, margin - input[target] + input[other])ᵖ / C, summed over the other classes. Inputs (N,
-    C) or (C).
+    """max(0, margin - input[target] + input[other])ᵖ / C, summed over the other classes.
 
-    Raises ValueError for another `p` than 1 and 2, and for a `weight` that is not (C).
+    `input` is (N, C) or (C). Raises ValueError for a `p` other than 1 and 2, and for a `weight`
+    that is not (C).
     """
     number = get_enum(resolve(reduction, size_average, reduce))
     if p != 1 and p != 2:
@@ -126,8 +127,8 @@ def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """max(0, 1 - input[label] + input[other]) / C, summed over labels and others; a row's labels
-    end at its first -1.
+    """max(0, 1 - input[label] + input[other]) / C, summed over all pairs of a label and another
+    class. The labels of a row of `target` end at its first -1.
     """
     return nn.multilabel_margin_loss(
         input, target, get_enum(resolve(reduction, size_average, reduce))
@@ -138,10 +139,9 @@ def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The mean over the classes (..., C) of the binary cross entropies with logits; `target` holds
-    0 and 1.
+    """The mean over the classes (..., C) of the binary cross entropies with logits.
 
-    Raises ValueError for an unknown reduction.
+    `target` holds 0 and 1. Raises ValueError for an unknown reduction.
     """
     word = resolve(reduction, size_average, reduce)
     loss = -(target * nn.log_sigmoid(input) + (1 - target) * nn.log_sigmoid(-input))

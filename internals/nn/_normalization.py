@@ -23,8 +23,9 @@ def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """Normalize each sample over groups of channels. Raises ValueError when a group has a single
-    value.
+    """Normalize each sample of (N, C, ...) over each of `num_groups` groups of channels.
+
+    Raises ValueError when a group has a single value.
     """
     if input.dim() < 2:
         raise RuntimeError(
@@ -40,11 +41,11 @@ def batch_norm(
     weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
     momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """Normalize each channel, by the batch's statistics in training (updating the running ones in
-    place), else by those.
+    """Normalize each channel: in training by the statistics of the batch, which also update the
+    running ones in place, otherwise by the running ones.
 
-    Raises ValueError when there is a single value per channel to train on, RuntimeError for sizes
-    that do not fit.
+    Raises ValueError when a channel has a single value in training, RuntimeError for sizes that do
+    not fit.
     """
     if training:
         _verify_batch_size(input.size())
@@ -77,10 +78,10 @@ def instance_norm(
 def local_response_norm(
     input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
-    """Divide each element of (N, C, *) by (k + alpha * mean of the squares) ** beta, over `size`
-    neighbouring channels.
+    """Divide each element of (N, C, *) by (k + alpha * mean of the squares) ** beta.
 
-    Channels that are not there count as zeros. Raises ValueError for fewer than 3 dimensions.
+    The mean is over `size` neighbouring channels; beyond the first and last, zeros count. Raises
+    ValueError for fewer than 3 dimensions.
     """
     if input.dim() < 3:
         raise ValueError(
@@ -88,6 +89,8 @@ def local_response_norm(
         )
     if input.numel() == 0:
         return input
+    # The mean over channels is an average pooling of which the channels are a spatial dimension:
+    # (N, C, L) becomes (N, 1, C, L), (N, C, H, ...) becomes (N, 1, C, H, rest).
     squares = input.mul(input)
     before, after = size // 2, (size - 1) // 2
     if input.dim() == 3:
@@ -105,7 +108,7 @@ def rms_norm(
     eps: float | None = None,
 ) -> Tensor:  # fmt: skip
     """Divide by the root of the mean square over the last dimensions, whose sizes are
-    `normalized_shape`; scale by `weight`.
+    `normalized_shape`, and scale by `weight`.
     """
     return F.rms_norm(input, normalized_shape, weight, eps)
 
@@ -113,7 +116,7 @@ def rms_norm(
 def normalize(
     input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None
 ) -> Tensor:
-    """`input` divided by its p-norm along `dim`, which counts as at least `eps`."""
+    """`input` divided by its p-norm along `dim`, or by `eps` where the norm is smaller."""
     denom = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     if out is None:
         return input / denom
@@ -121,6 +124,7 @@ def normalize(
 
 
 def _verify_batch_size(size: list[int]) -> None:
+    """Raise ValueError if a channel of (N, C, ...) has one value: its variance would be 0."""
     per_channel = size[0]
     for i in range(len(size) - 2):
         per_channel *= size[i + 2]
@@ -131,10 +135,11 @@ def _verify_batch_size(size: list[int]) -> None:
 
 
 def _verify_spatial_size(size: list[int]) -> None:
-    of_channel = 1
+    """Raise ValueError if a channel of one sample has one value: its variance would be 0."""
+    per_channel = 1
     for i in range(2, len(size)):
-        of_channel *= size[i]
-    if of_channel == 1:
+        per_channel *= size[i]
+    if per_channel == 1:
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {size}"
         )

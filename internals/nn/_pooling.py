@@ -1,5 +1,8 @@
-"""Pooling in one to three dimensions, and backwards, fractional, by p-norms, as `nn.functional`
-offers it (`torch/nn/functional.py`).
+"""Pooling in one to three dimensions: maximum, mean, p-norm, fractional, adaptive, and unpooling
+(`torch/nn/functional.py`).
+
+A function that can also return indices comes in two variants, one per result type, as the compiler
+needs; `boolean_dispatch` chooses by `return_indices`.
 
 How the real one differs: see `internals.nn.functional`.
 """
@@ -28,6 +31,7 @@ from .modules.utils import _pair, _single, _triple
 def by_indices(
     place: int, if_true: Callable[..., Any], if_false: Callable[..., Any]
 ) -> BooleanDispatch:
+    """The choice between two functions by `return_indices`, the argument at position `place`."""
     return BooleanDispatch("return_indices", place, False, if_true, if_false)
 
 
@@ -47,8 +51,8 @@ def _max_pool1d(
     stride: BroadcastingList1[int] | None = None, padding: BroadcastingList1[int] = 0,
     dilation: BroadcastingList1[int] = 1, ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The largest element of every window of (N, C, L) or (C, L); with `return_indices`, also where
-    it was.
+    """The largest element of every window of (N, C, L) or (C, L); with `return_indices`, also its
+    index in L.
     """
     if stride is None:
         stride = annotate(list[int], [])
@@ -76,7 +80,7 @@ def _max_pool2d(
 ) -> Tensor:  # fmt: skip
     """The largest element of every window of (N, C, H, W) or (C, H, W).
 
-    With `return_indices` also where it was, in the H * W plane.
+    With `return_indices`, also its index in the flattened H * W plane.
     """
     if stride is None:
         stride = annotate(list[int], [])
@@ -104,7 +108,7 @@ def _max_pool3d(
 ) -> Tensor:  # fmt: skip
     """The largest element of every window of (N, C, D, H, W) or (C, D, H, W).
 
-    With `return_indices` also where it was, in the D * H * W volume.
+    With `return_indices`, also its index in the flattened D * H * W volume.
     """
     if stride is None:
         stride = annotate(list[int], [])
@@ -139,14 +143,18 @@ def avg_pool3d(
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: BroadcastingList2[int]) -> Tensor:
-    """Mean pooling to `output_size`: one number, or a pair in which None keeps the input's size."""
+    """Means of windows, as many as `output_size` says: one number, or a pair (H', W') in which None
+    keeps the input's size.
+    """
     if not is_scripting():
         output_size = _with_sizes(input, output_size)
     return nn.adaptive_avg_pool2d(input, output_size)
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: BroadcastingList3[int]) -> Tensor:
-    """Mean pooling to `output_size`: one number, or three in which None keeps the input's size."""
+    """Means of windows, as many as `output_size` says: one number, or (D', H', W') in which None
+    keeps the input's size.
+    """
     if not is_scripting():
         output_size = _with_sizes(input, output_size)
     return nn.adaptive_avg_pool3d(input, output_size)
@@ -163,7 +171,7 @@ def _adaptive_max_pool1d(
     input: Tensor, output_size: BroadcastingList1[int], return_indices: bool = False
 ) -> Tensor:
     """The maxima of windows that cover (N, C, L) or (C, L) evenly; with `return_indices`, also
-    where they were.
+    their indices.
     """
     return adaptive_max_pool1d_with_indices(input, output_size)[0]
 
@@ -186,7 +194,7 @@ def _adaptive_max_pool2d(
     input: Tensor, output_size: BroadcastingList2[int], return_indices: bool = False
 ) -> Tensor:
     """The maxima of windows that cover (N, C, H, W) or (C, H, W) evenly; with `return_indices`,
-    also where they were.
+    also their indices.
     """
     return adaptive_max_pool2d_with_indices(input, output_size)[0]
 
@@ -209,7 +217,7 @@ def _adaptive_max_pool3d(
     input: Tensor, output_size: BroadcastingList3[int], return_indices: bool = False
 ) -> Tensor:
     """The maxima of windows that cover (N, C, D, H, W) or (C, D, H, W) evenly; with
-    `return_indices`, also where they were.
+    `return_indices`, also their indices.
     """
     return adaptive_max_pool3d_with_indices(input, output_size)[0]
 
@@ -220,7 +228,10 @@ adaptive_max_pool3d = boolean_dispatch(
 
 
 def _with_sizes(input: Tensor, output_size: int | Sequence[int]) -> Any:
-    """`output_size`, with the input's where Python may say None."""
+    """`output_size`, with each None replaced by the input's size.
+
+    Only Python may pass None; the compiler knows a list of numbers alone.
+    """
     if isinstance(output_size, (list, tuple)):
         if input.dim() <= len(output_size):
             raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
@@ -234,10 +245,11 @@ def max_unpool1d(
     stride: BroadcastingList1[int] | None = None, padding: BroadcastingList1[int] = 0,
     output_size: BroadcastingList1[int] | None = None,
 ) -> Tensor:  # fmt: skip
-    """Each element of (N, C, L') or (C, L') at its index in (N, C, L); zeros elsewhere.
+    """The reverse of `max_pool1d`: each element of (N, C, L') or (C, L') at its index in (N, C, L),
+    zeros elsewhere.
 
-    `output_size` is the one that would be pooled to the input's with these windows, or one of
-    several that were asked for. Raises ValueError for another.
+    Several L may be pooled to the same L'; `output_size` chooses one. Raises ValueError for a size
+    that is not among them.
     """
     kernel, around = _single(kernel_size), _single(padding)
     step = kernel if stride is None else _single(stride)
@@ -250,7 +262,7 @@ def max_unpool2d(
     stride: BroadcastingList2[int] | None = None, padding: BroadcastingList2[int] = 0,
     output_size: BroadcastingList2[int] | None = None,
 ) -> Tensor:  # fmt: skip
-    """The same for (N, C, H', W'), whose indices count in the H * W plane."""
+    """`max_unpool1d` for (N, C, H', W') and indices in the flattened H * W plane."""
     kernel, around = _pair(kernel_size), _pair(padding)
     step = kernel if stride is None else _pair(stride)
     size = _unpooled_size(input, kernel, step, around, output_size)
@@ -262,7 +274,7 @@ def max_unpool3d(
     stride: BroadcastingList3[int] | None = None, padding: BroadcastingList3[int] = 0,
     output_size: BroadcastingList3[int] | None = None,
 ) -> Tensor:  # fmt: skip
-    """The same for (N, C, D', H', W'), whose indices count in the D * H * W volume."""
+    """`max_unpool1d` for (N, C, D', H', W') and indices in the flattened D * H * W volume."""
     kernel, around = _triple(kernel_size), _triple(padding)
     step = kernel if stride is None else _triple(stride)
     size = _unpooled_size(input, kernel, step, around, output_size)
@@ -296,11 +308,11 @@ def _fractional_max_pool2d(
     output_ratio: BroadcastingList2[float] | None = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Maxima of windows at pseudo-random places, `output_size` of them or `output_ratio` times the
-    input's size.
+    """The maxima of windows at pseudo-random positions of (N, C, H, W).
 
-    `_random_samples` (N, C, 2) takes the place of random numbers. Raises ValueError when neither
-    size nor ratio is given.
+    The result's spatial size is `output_size`, or the input's times `output_ratio`.
+    `_random_samples` (N, C, 2) replaces the random numbers. Raises ValueError when neither size nor
+    ratio is given.
     """
     return fractional_max_pool2d_with_indices(
         input, kernel_size, output_size, output_ratio, return_indices, _random_samples
@@ -340,7 +352,7 @@ def _fractional_max_pool3d(
     output_ratio: BroadcastingList3[float] | None = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """The same for (N, C, D, H, W); `_random_samples` is (N, C, 3)."""
+    """`fractional_max_pool2d` for (N, C, D, H, W); `_random_samples` is (N, C, 3)."""
     return fractional_max_pool3d_with_indices(
         input, kernel_size, output_size, output_ratio, return_indices, _random_samples
     )[0]
@@ -356,7 +368,7 @@ def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: BroadcastingList1[int],
     stride: BroadcastingList1[int] | None = None, ceil_mode: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The p-norm of every window of (N, C, L): (sum of x ** p) ** (1 / p), 0 where that sum is not
+    """The p-norm of every window of (N, C, L): (sum of x ** p) ** (1 / p), 0 where the sum is not
     positive.
     """
     kernel = _single(kernel_size)
@@ -374,8 +386,9 @@ def lp_pool2d(
     input: Tensor, norm_type: float, kernel_size: BroadcastingList2[int],
     stride: BroadcastingList2[int] | None = None, ceil_mode: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The p-norm of every window of (N, C, H, W). A window that ceil_mode cuts counts as a whole
-    one with the same mean.
+    """The p-norm of every window of (N, C, H, W).
+
+    A window that `ceil_mode` cuts off counts as a whole one with the same mean.
     """
     kernel = _pair(kernel_size)
     step = kernel if stride is None else _pair(stride)
@@ -405,6 +418,7 @@ def lp_pool3d(
 
 
 def _norm_of_mean(mean: Tensor, kernel: list[int], p: float) -> Tensor:
+    """(mean * elements of the kernel) ** (1 / p): the p-norm, from the mean of x ** p."""
     elements = 1
     for n in kernel:
         elements *= n
@@ -415,6 +429,7 @@ def _unpooled_size(
     input: Tensor, kernel: list[int], stride: list[int], padding: list[int],
     output_size: list[int] | None,
 ) -> list[int]:  # fmt: skip
+    """The spatial sizes before pooling: the smallest that fit, or `output_size` if it does too."""
     n = len(kernel)
     sizes = input.size()
     default = [
@@ -423,7 +438,7 @@ def _unpooled_size(
     if output_size is None:
         return default
     size = list(output_size)
-    if len(size) == n + 2:
+    if len(size) == n + 2:  # (N, C, ...)
         size = size[2:]
     if len(size) != n:
         raise ValueError(

@@ -1,7 +1,8 @@
-"""`reduction="mean"` and the booleans it replaced (`torch/nn/_reduction.py`).
+"""The reduction of a loss, `reduction="mean"`, and the booleans that it replaced
+(`torch/nn/_reduction.py`).
 
-Operators take the number of `Reduction` in C++; Python takes a word. Before 1.0 it took two
-booleans, `size_average` and `reduce`, which still work and warn.
+Operators take a number of the C++ enum `Reduction`; Python takes a word. Before 1.0 Python took two
+booleans, `size_average` and `reduce`, which still work, with a warning.
 
 How the real one differs: it has each function twice, for the word and for its number.
 """
@@ -14,7 +15,7 @@ from internals._tensor import Tensor
 
 
 def get_enum(reduction: str) -> int:
-    """The operator's number. Raises ValueError for another word."""
+    """The operator's number: "none" 0, "mean" 1, "sum" 2. Raises ValueError for another word."""
     if reduction == "none":
         ret = 0
     elif reduction == "mean":
@@ -51,7 +52,7 @@ def resolve(reduction: str, size_average: bool | None, reduce: bool | None) -> s
 
 
 def reduced(losses: Tensor, reduction: str) -> Tensor:
-    """Their mean, their sum, or as they are."""
+    """The mean of the losses, their sum, or for any other word the losses themselves."""
     if reduction == "mean":
         return losses.mean()
     if reduction == "sum":

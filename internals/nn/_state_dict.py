@@ -1,15 +1,15 @@
-"""`state_dict` and `load_state_dict`: a module's numbers, out and in
+"""`state_dict` and `load_state_dict`: a module's tensors, as a dictionary and back
 (`torch/nn/modules/module.py`).
 
 A state dict is a flat dictionary from paths (`encoder.layers.0.weight`) to tensors: the parameters
-and the persistent buffers of the whole tree. Each module adds its own (`_save_to_state_dict`) and
-reads its own (`_load_from_state_dict`); subclasses override these two. Loading goes on after a
-mistake, so that one error at the end can tell everything that does not fit.
+and the persistent buffers of the whole tree. Each module writes its own (`_save_to_state_dict`) and
+reads its own (`_load_from_state_dict`); subclasses override these two. Loading continues after a
+mismatch, so that one error at the end can list all of them.
 
-The dictionary carries `_metadata`: for every module a version number, so that a later version of a
-class can read what an earlier one wrote.
+The dictionary has an attribute `_metadata` with a version number for every module, so that a later
+version of a class can read the state of an earlier one.
 
-How the real one differs: it can swap the insides of tensors instead of copying
+How the real one differs: it can swap the contents of tensors instead of copying
 (`torch.__future__`).
 """
 
@@ -41,7 +41,7 @@ _META = (
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
-    """What `load_state_dict` returns: two lists of keys."""
+    """The result of `load_state_dict`: two lists of keys."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
 
 
 class StateDict(Tree):
-    """Part of `Module`."""
+    """The part of `Module` that saves and loads its state."""
 
     _version: int = 1
     _state_dict_hooks: dict[int, Callable[..., Any]]
@@ -62,15 +62,15 @@ class StateDict(Tree):
     _load_state_dict_pre_hooks: dict[int, Callable[..., Any]]
     _load_state_dict_post_hooks: dict[int, Callable[..., Any]]
 
-    # Out
+    # Saving
 
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
     ) -> Any:
-        """The tensors of the tree by path, detached but sharing memory with the module's; the
-        tensors themselves if `keep_vars`.
+        """The tensors of the tree by path: detached, but sharing memory with the module's.
 
-        They are put into `destination` if one is given. Keys begin with `prefix`.
+        With `keep_vars` they are the parameters and buffers themselves. They are put into
+        `destination` if one is given. Keys begin with `prefix`.
         """
         if args:
             warnings.warn(
@@ -87,7 +87,7 @@ class StateDict(Tree):
             destination._metadata = OrderedDict()
         local_metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
-            destination._metadata[prefix[:-1]] = local_metadata
+            destination._metadata[prefix[:-1]] = local_metadata  # the key has no dot at its end
         for hook in self._state_dict_pre_hooks.values():
             hook(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
@@ -113,15 +113,13 @@ class StateDict(Tree):
             destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
     def _local_state(self) -> dict[str, Any]:
-        """This module's own parameters and persistent buffers, as far as there are any."""
-        left_out = self._non_persistent_buffers_set
-        buffers = {name: buffer for name, buffer in self._buffers.items() if name not in left_out}
+        """This module's own parameters and persistent buffers that are not None, by name."""
+        omitted = self._non_persistent_buffers_set
+        buffers = {name: buffer for name, buffer in self._buffers.items() if name not in omitted}
         return {name: t for name, t in {**self._parameters, **buffers}.items() if t is not None}
 
     def get_extra_state(self) -> Any:
-        """Override it to save something besides tensors, under the key `_extra_state`. It should be
-        picklable.
-        """
+        """Override it to save something picklable besides tensors, under the key `_extra_state`."""
         raise RuntimeError(
             "Reached a code path in Module.get_extra_state() that should never be called."
         )
@@ -132,17 +130,17 @@ class StateDict(Tree):
             "Reached a code path in Module.set_extra_state() that should never be called."
         )
 
-    # In
+    # Loading
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> _IncompatibleKeys:
-        """Copy the tensors of `state_dict` into this tree's; or with `assign` put them in the place
-        of this tree's.
+        """Copy the tensors of `state_dict` into those of this tree, or with `assign` replace these
+        by them.
 
-        Returns the keys that are missing in `state_dict` and those it has too many. Raises
-        RuntimeError for either if `strict`, and always for sizes that do not fit; TypeError for
-        what is no mapping.
+        Returns the keys that are missing in `state_dict` and those that are unexpected. Raises
+        RuntimeError for either if `strict`, and always for sizes that do not fit; TypeError if
+        `state_dict` is not a mapping.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
@@ -157,9 +155,11 @@ class StateDict(Tree):
         keys = _IncompatibleKeys(missing, unexpected)
         _load_tree(self, state_dict, "", metadata, assign, keys, errors)
         if strict:
-            told = (("Missing", missing), ("Unexpected", unexpected))
+            mismatches = (("Missing", missing), ("Unexpected", unexpected))
             errors = [
-                f"{what} key(s) in state_dict: {_quoted(keys)}. " for what, keys in told if keys
+                f"{what} key(s) in state_dict: {_quoted(keys)}. "
+                for what, keys in mismatches
+                if keys
             ] + errors
         if errors:
             listing = "\n\t".join(errors)
@@ -172,7 +172,7 @@ class StateDict(Tree):
         self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool,
         missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:  # fmt: skip
-        """Read this module's own state. What goes wrong is appended to the three lists."""
+        """Read this module's own state; mismatches are appended to the three lists."""
         for hook in self._load_state_dict_pre_hooks.values():
             hook(
                 state_dict,
@@ -204,6 +204,8 @@ class StateDict(Tree):
             unexpected_keys.append(extra_key)
 
         if strict:
+            # Unexpected here are unknown names, and paths through unknown children. Keys of known
+            # children are left to these.
             for key in state_dict:
                 if key.startswith(prefix) and key != extra_key:
                     name, dot, _ = key[len(prefix) :].partition(".")
@@ -213,16 +215,14 @@ class StateDict(Tree):
     def _load_one(
         self, name: str, key: str, target: Tensor, source: Tensor, assign: bool
     ) -> str | None:
-        """Load `source` into `target`, which is called `name` here. Returns what went wrong, or
-        None.
-        """
+        """Load `source` into `target`, this module's `name`. Returns an error message or None."""
         if not isinstance(source, Tensor):
             return (
                 f'While copying the parameter named "{key}", expected internals.Tensor or '
                 f"Tensor-like object from checkpoint but received {type(source)}"
             )
         if is_lazy(target):
-            return None  # the source has no sizes either, or the target would have got them from it
+            return None  # the source is lazy too: otherwise the pre-hook has given target its sizes
         if not target.shape and source.shape == (1,):
             source = source[0]  # before 0.4 there were no tensors without dimensions
         if source.shape != target.shape:
@@ -287,7 +287,7 @@ class StateDict(Tree):
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, incompatible_keys)` after loading; it may change the two lists in
-        place, but return nothing.
+        place, but must return None.
         """
         return register(self._load_state_dict_post_hooks, hook)
 
@@ -308,16 +308,17 @@ def _load_tree(
     module._load_from_state_dict(state, prefix, local_metadata, True, *keys, errors)
     for name, child in module._modules.items():
         if child is not None:
-            below = f"{prefix}{name}."
-            of_child = {k: v for k, v in state.items() if k.startswith(below)}
-            _load_tree(child, of_child, below, metadata, assign, keys, errors)
+            # a child sees its own keys only, so a hook cannot change those of others
+            child_prefix = f"{prefix}{name}."
+            child_state = {k: v for k, v in state.items() if k.startswith(child_prefix)}
+            _load_tree(child, child_state, child_prefix, metadata, assign, keys, errors)
     for hook in module._load_state_dict_post_hooks.values():
         if hook(module, keys) is not None:
             raise AssertionError(_RETURNED)
 
 
 def _like(target: Tensor, source: Tensor) -> Any:
-    """`source` as what may take the place of `target`."""
+    """`source` as a replacement of `target`: a Parameter if that is one, and as trainable."""
     if not isinstance(target, Parameter):
         return source
     if isinstance(source, Parameter):
@@ -326,6 +327,7 @@ def _like(target: Tensor, source: Tensor) -> Any:
 
 
 def _overrides(module: StateDict, method: str) -> bool:
+    """Whether the module's class has its own version of a method."""
     return getattr(type(module), method) is not getattr(StateDict, method)
 
 

@@ -1,12 +1,9 @@
 """A module is a tree: walking it, and finding things in it (`torch/nn/modules/module.py`).
 
 Every module holds three dictionaries: its parameters, its buffers, and its children, which are
-modules again. Names are paths through the tree with dots between the steps:
-`encoder.layers.0.weight`. A module or parameter that is reachable by several paths is met once,
-under the first of them, unless `remove_duplicate=False`.
-
-How the real one differs: the methods are the same; they are methods of `Module` itself, which is
-here made of several files.
+modules again. Names are paths through the tree, joined by dots: `encoder.layers.0.weight`. A module
+or parameter that is reachable by several paths is visited once, under the first of them, unless
+`remove_duplicate=False`.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ from internals.nn.parameter import Parameter
 
 
 class Tree:
-    """Part of `Module`: the dictionaries of the tree and the ways through it."""
+    """The part of `Module` that has the dictionaries of the tree, and walks through it."""
 
     training: bool
     _parameters: dict[str, Parameter | None]
@@ -32,9 +29,8 @@ class Tree:
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[Any]:
-        """Pairs of path and module, in order of the walk: the module itself (its path is `prefix`),
-        then every child with all that is below it. Modules in `memo` are left out, and those met
-        are put in.
+        """Pairs of path and module: the module itself (its path is `prefix`), then each child with
+        everything below it. Modules in `memo` are skipped, and visited ones are added to it.
         """
         if memo is None:
             memo = set()
@@ -61,33 +57,33 @@ class Tree:
                 yield name, module
 
     def children(self) -> Iterator[Any]:
+        """The modules of `named_children`."""
         for _, module in self.named_children():
             yield module
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Pairs of path and parameter; only the module's own, not those of modules below, if
-        `recurse` is False.
-        """
+        """Pairs of path and parameter; with `recurse=False` only the module's own."""
         yield from self._named_members(
             lambda module: module._parameters.items(), prefix, recurse, remove_duplicate
         )
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters of `named_parameters`: what an optimizer wants."""
+        """The parameters of `named_parameters`, as an optimizer takes them."""
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """Pairs of path and buffer."""
+        """Pairs of path and buffer; with `recurse=False` only the module's own."""
         yield from self._named_members(
             lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
         )
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers of `named_buffers`."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
@@ -98,7 +94,10 @@ class Tree:
         recurse: bool = True,
         remove_duplicate: bool = True,
     ) -> Iterator[Any]:
-        """Pairs of path and whatever `get_members_fn` finds in each module; Nones are left out."""
+        """Pairs of path and member, for the members that `get_members_fn` finds in each module.
+
+        Members that are None are skipped.
+        """
         memo = set()
         modules = (
             self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
@@ -118,7 +117,7 @@ class Tree:
     def get_submodule(self, target: str) -> Any:
         """The module at the path `target`; the module itself for "".
 
-        Raises AttributeError where a step leads nowhere or to something that is no module.
+        Raises AttributeError if a name on the path does not exist or is not a module.
         """
         module: Any = self
         for name in target.split(".") if target else []:
@@ -128,11 +127,9 @@ class Tree:
         return module
 
     def set_submodule(self, target: str, module: object, strict: bool = False) -> None:
-        """Put `module` at the path `target`, in the place of another if there is one; with `strict`
-        there must be one.
+        """Put `module` at the path `target`, replacing another; with `strict` there must be one.
 
-        Raises ValueError for an empty path and for what is no module, AttributeError like
-        `get_submodule`.
+        Raises ValueError for an empty path and a non-module, AttributeError like `get_submodule`.
         """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
@@ -173,7 +170,8 @@ class Tree:
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set `training` everywhere in the tree: dropout and batch normalization ask for it.
+        """Set `training` everywhere in the tree, which changes dropout and batch normalization.
+
         Returns the module.
         """
         if not isinstance(mode, bool):
@@ -184,21 +182,17 @@ class Tree:
         return self
 
     def eval(self) -> Self:
-        """`train(False)`."""
+        """The same as `train(False)`."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Say of all parameters whether their gradients are wanted: False freezes a module. Returns
-        the module.
-        """
+        """Set `requires_grad` of all parameters; False freezes the module. Returns the module."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters, or fill them with zeros if `set_to_none` is
-        False.
-        """
+        """Set the gradients of all parameters to None, or to zeros if `set_to_none` is False."""
         for parameter in self.parameters():
             grad = parameter.grad
             if grad is None:
@@ -206,6 +200,7 @@ class Tree:
             if set_to_none:
                 parameter.grad = None
                 continue
+            # a gradient with a graph of its own (create_graph=True) is detached before the write
             if grad.grad_fn is not None:
                 grad.detach_()
             else:
@@ -214,11 +209,12 @@ class Tree:
 
 
 def path(prefix: str, name: str) -> str:
-    """One step further."""
+    """A path extended by one name; the empty path is the root."""
     return f"{prefix}.{name}" if prefix else name
 
 
 def _member(module: Any, name: str) -> Any:
+    """An attribute of a module. Raises AttributeError with PyTorch's words if there is none."""
     if not hasattr(module, name):
         raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
     return getattr(module, name)

@@ -1,7 +1,7 @@
-"""Padding, resampling and unfolding, as `nn.functional` offers them (`torch/nn/functional.py`).
+"""Padding, resampling and unfolding (`torch/nn/functional.py`).
 
-How the real one differs: its `interpolate` has an overload for each kind of `size` and
-`scale_factor`, and makes no list of a number for the compiler.
+How the real one differs: its `interpolate` has an overload for each type of `size` and
+`scale_factor`, where the compiler here always has lists.
 """
 
 # mypy: disable-error-code="assignment,arg-type"
@@ -24,8 +24,9 @@ from .modules.utils import _pair
 def pad(
     input: Tensor, pad: list[int], mode: str = "constant", value: float | None = None
 ) -> Tensor:
-    """`pad` holds (before, after) for the last dimension, then for the one before it, and so on.
+    """`input` enlarged at its borders.
 
+    `pad` holds (before, after) for the last dimension, then for the one before it, and so on.
     `mode`: "constant" (filled with `value`), "reflect", "replicate" or "circular".
     """
     return nn.pad(input, pad, mode, value)
@@ -35,7 +36,7 @@ def unfold(
     input: Tensor, kernel_size: BroadcastingList2[int], dilation: BroadcastingList2[int] = 1,
     padding: BroadcastingList2[int] = 0, stride: BroadcastingList2[int] = 1,
 ) -> Tensor:  # fmt: skip
-    """Every window of (N, C, H, W) as a column: (N, C * kernel elements, places)."""
+    """Every window of (N, C, H, W) as a column: (N, C * kernel elements, windows)."""
     return nn.im2col(input, _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride))
 
 
@@ -44,8 +45,8 @@ def fold(
     dilation: BroadcastingList2[int] = 1, padding: BroadcastingList2[int] = 0,
     stride: BroadcastingList2[int] = 1,
 ) -> Tensor:  # fmt: skip
-    """The columns of `unfold` put back as (N, C, *output_size); where windows overlapped, their
-    elements are added.
+    """The columns of `unfold` put back into (N, C, *output_size); elements of overlapping windows
+    are added.
     """
     size, kernel = _pair(output_size), _pair(kernel_size)
     return nn.col2im(input, size, kernel, _pair(dilation), _pair(padding), _pair(stride))
@@ -98,11 +99,11 @@ def interpolate(
 
     `mode`: "nearest", "nearest-exact", "area" for (N, C, L), (N, C, H, W) and (N, C, D, H, W);
     "linear" for the first, "bilinear" and "bicubic" for the second, "trilinear" for the third.
-    `antialias` averages when an image gets smaller.
+    `antialias` averages when an image is made smaller.
 
-    With `recompute_scale_factor` the sizes that follow from the factors decide, not the factors
-    themselves. Raises ValueError for contradicting arguments, NotImplementedError for a mode that
-    does not go with the number of dimensions.
+    With `recompute_scale_factor` the factors only determine the output sizes, and the ratio of the
+    sizes is the scale. Raises ValueError for contradicting arguments, NotImplementedError for a
+    mode that does not suit the number of dimensions.
     """
     if align_corners is not None:
         if mode == "nearest" or mode == "area" or mode == "nearest-exact":
@@ -121,6 +122,7 @@ def interpolate(
     if not is_scripting():
         size, scale_factor = _lists(input, size, scale_factor)
     sizes, factors = _one_for_each(size, input), _factor_for_each(scale_factor, input)
+    # without factors, the operators derive the scale from the sizes; "area" knows only sizes
     if recomputed or mode == "area":
         if factors is not None:
             sizes = [int(input.size(i + 2) * factors[i]) for i in range(len(factors))]
@@ -138,6 +140,7 @@ def interpolate(
 def _antialiased(
     input: Tensor, mode: str, sizes: list[int] | None, factors: list[float] | None, corners: bool
 ) -> Tensor:
+    """Resample (N, C, H, W) with a filter that widens as the image gets smaller."""
     if mode == "bilinear":
         return nn._upsample_bilinear2d_aa(input, sizes, corners, factors)
     if mode == "bicubic":
@@ -148,7 +151,10 @@ def _antialiased(
 def _resample(
     input: Tensor, mode: str, sizes: list[int] | None, factors: list[float] | None, corners: bool
 ) -> Tensor:
-    dims = input.dim()
+    """Call the operator for `mode` and the number of dimensions: one of `sizes` and `factors` is
+    None.
+    """
+    dims = input.dim()  # 3: (N, C, L), 4: (N, C, H, W), 5: (N, C, D, H, W)
     if dims == 3:
         if mode == "nearest":
             return nn.upsample_nearest1d(input, sizes, factors)
@@ -191,7 +197,7 @@ def _resample(
 
 
 def _one_for_each(size: list[int] | None, input: Tensor) -> list[int] | None:
-    """A size for each spatial dimension: the compiler takes one number for two."""
+    """A size for each spatial dimension: the compiler turns a single number into two equal ones."""
     if size is None or len(size) == input.dim() - 2:
         return size
     if len(size) != 2 or size[0] != size[1]:
@@ -203,6 +209,7 @@ def _one_for_each(size: list[int] | None, input: Tensor) -> list[int] | None:
 
 
 def _factor_for_each(factors: list[float] | None, input: Tensor) -> list[float] | None:
+    """A scale factor for each spatial dimension, like `_one_for_each`."""
     if factors is None or len(factors) == input.dim() - 2:
         return factors
     if len(factors) != 2 or factors[0] != factors[1]:
@@ -216,8 +223,10 @@ def _factor_for_each(factors: list[float] | None, input: Tensor) -> list[float] 
 def _lists(
     input: Tensor, size: int | Sequence[int] | None, scale_factor: float | None
 ) -> tuple[Any, Any]:
-    """(output sizes, None) or (None, scale factors), one entry for each spatial dimension, of what
-    Python may be given.
+    """(output sizes, None) or (None, scale factors), with one entry for each spatial dimension.
+
+    In Python each may be given as one number. Raises ValueError for another number of entries,
+    TypeError for sizes that are not integers.
     """
     dim = input.dim() - 2
     if size is not None:
@@ -249,6 +258,7 @@ def _lists(
 
 
 def _is_integer(n: object) -> bool:
+    """Whether a size is an int, a numpy integer or an integer tensor."""
     return isinstance(n, (int, np.integer)) or (
         isinstance(n, TensorImpl) and not n.is_floating_point()
     )

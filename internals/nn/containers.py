@@ -1,10 +1,10 @@
 """Modules made of modules: `Sequential`, `ModuleList`, `ModuleDict`
 (`torch/nn/modules/container.py`).
 
-A plain Python list of layers, assigned to a module, would hide them: the module only takes note of
+A plain Python list of layers, assigned to a module, would hide them: the module only registers
 modules and parameters. These are lists and dictionaries that are modules themselves. Their members
-are children named "0", "1", ... or by their keys; `Sequential` also knows what to do with them:
-call one after the other.
+are children named "0", "1", ... or by their keys; `Sequential` also has a `forward`, which calls
+them one after the other.
 
 How the real one differs: `ParameterList` and `ParameterDict` are in the same file there.
 """
@@ -21,7 +21,7 @@ from internals.nn.module import Module, indented
 
 
 class _Numbered(Module):
-    """Children named by their position."""
+    """A list whose children are named by their positions: "0", "1", ..."""
 
     _modules: dict[str, Any]
 
@@ -32,7 +32,7 @@ class _Numbered(Module):
         keys = list(self._modules)[idx] if isinstance(idx, slice) else [self._key(idx)]
         for key in keys:
             delattr(self, key)
-        # close the gaps
+        # renumber, so that there is no gap
         self._modules = {str(i): module for i, module in enumerate(self._modules.values())}
 
     def __len__(self) -> int:
@@ -50,12 +50,13 @@ class _Numbered(Module):
         return self
 
     def pop(self, key: int | slice) -> Any:
-        """Take out a module, or several, and return it."""
+        """Remove a module, or a slice of them, and return it."""
         found = self[key]  # type: ignore[index]
         del self[key]
         return found
 
     def _insert(self, index: int, module: Any) -> None:
+        # from the end, so that no module is overwritten before it has moved up
         for i in range(len(self), index, -1):
             self._modules[str(i)] = self._modules[str(i - 1)]
         self._modules[str(index)] = module
@@ -71,10 +72,10 @@ class _Numbered(Module):
 
 
 class Sequential(_Numbered):
-    """Modules to be called one after the other, each with the result of the one before.
+    """Modules that are called one after the other, each with the result of the one before.
 
-    `Sequential(a, b)` names its children "0" and "1", `Sequential(OrderedDict(first=a, second=b))`
-    by the keys.
+    The children of `Sequential(a, b)` are named "0" and "1", those of
+    `Sequential(OrderedDict(first=a, second=b))` by the keys.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -91,9 +92,7 @@ class Sequential(_Numbered):
         return input
 
     def __getitem__(self, idx: int | slice) -> Any:
-        """The module at a position; for a slice a `Sequential` of several, which keep their
-        names.
-        """
+        """The module at a position; for a slice a new `Sequential`, with the same names."""
         if isinstance(idx, slice):
             return type(self)(OrderedDict(list(self._modules.items())[idx]))
         return self._modules[self._key(idx)]
@@ -142,7 +141,7 @@ class Sequential(_Numbered):
 
 
 class ModuleList(_Numbered):
-    """A list of modules. It has no `forward`: whoever holds it calls its members."""
+    """A list of modules. It has no `forward`: the module that owns it calls its members."""
 
     def __init__(self, modules: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -160,7 +159,7 @@ class ModuleList(_Numbered):
         self._insert(index, module)
 
     def extend(self, modules: Iterable[Any]) -> Self:
-        """Append several modules. Raises TypeError for what cannot be iterated over."""
+        """Append several modules. Raises TypeError for an argument that is not iterable."""
         if not isinstance(modules, Iterable):
             raise TypeError(
                 "ModuleList.extend should be called with an iterable, but got "
@@ -177,8 +176,8 @@ class ModuleList(_Numbered):
         return ModuleList([*self, *other])
 
     def __repr__(self) -> str:
-        """Neighbours that print the same are shown once, with their number."""
-        runs: list[tuple[int, int, str]] = []
+        """Consecutive modules that print the same are shown once: "(0-2): 3 x ReLU()"."""
+        runs: list[tuple[int, int, str]] = []  # (first, last, text)
         for i, text in enumerate(map(repr, self)):
             if runs and runs[-1][2] == text:
                 runs[-1] = (runs[-1][0], i, text)
@@ -193,7 +192,7 @@ class ModuleList(_Numbered):
 
 
 class ModuleDict(Module):
-    """A dictionary of modules, in the order in which they came. It has no `forward`."""
+    """A dictionary of modules, in the order of insertion. It has no `forward`."""
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
@@ -222,7 +221,7 @@ class ModuleDict(Module):
         self._modules.clear()
 
     def pop(self, key: str) -> Any:
-        """Take out the module of `key` and return it."""
+        """Remove the module of `key` and return it."""
         return self._modules.pop(key)
 
     def keys(self) -> Any:
@@ -235,9 +234,9 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def update(self, modules: object) -> None:
-        """Enter modules from a mapping or from pairs; those with the same keys are replaced.
+        """Add modules from a mapping or an iterable of pairs; existing keys are replaced.
 
-        Raises TypeError or ValueError for what is neither.
+        Raises TypeError or ValueError for anything else.
         """
         if not isinstance(modules, Iterable):
             raise TypeError(
@@ -249,8 +248,10 @@ class ModuleDict(Module):
 
 
 def pairs(container: str, entries: Any) -> Iterator[Any]:
-    """The pairs in the argument of `update`. Raises TypeError or ValueError, naming the container,
-    for elements that are none.
+    """The (key, value) pairs of a mapping or of an iterable of pairs.
+
+    Raises TypeError or ValueError, with the name of the `container`, for elements that are not
+    pairs.
     """
     if hasattr(entries, "items"):
         yield from entries.items()

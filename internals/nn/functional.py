@@ -1,13 +1,13 @@
 """`nn.functional`: the functions of neural networks, with PyTorch's Python signatures
 (`torch/nn/functional.py`).
 
-The arithmetic is in operators; what is left for Python is what Python users see: `inplace=`,
-`training=`, words for reductions, defaults that depend on other arguments, and errors that should
-be raised before anything is computed. Functions without any of that are the generated ones. The
-compiler reads the same functions: hence their types, and conditions that say `mode == "nearest" or
-mode == "area"`, as its language wants them.
+The arithmetic is in operators; Python adds its own conventions: `inplace=`, `training=`, words for
+reductions, defaults that depend on other arguments, and errors that must be raised before anything
+is computed. Functions without any of these are the generated ones. The TorchScript compiler reads
+the same functions: hence their types, and conditions such as `mode == "nearest" or mode == "area"`,
+written in the part of Python that it understands.
 
-How the real one differs: it is one file, has overloads, and serves `__torch_function__` as well.
+How the real one differs: it is one file, has overloads, and supports `__torch_function__`.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Where weights start: filling tensors with numbers (`torch/nn/init.py`).
+"""The initialization of weights: filling tensors with numbers (`torch/nn/init.py`).
 
-A layer multiplies and adds. If its weights are too large, signals grow from layer to layer, if too
-small they fade. Xavier's and Kaiming's rules choose the spread of random weights by the number of
-terms in each sum, `fan_in` forwards and `fan_out` backwards, so that the variance stays about the
-same; `calculate_gain` corrects for the nonlinearity in between.
+A layer multiplies and adds. If its weights are too large, signals grow from layer to layer; if they
+are too small, signals fade. Xavier's and Kaiming's rules choose the variance of random weights by
+the number of terms in each sum, `fan_in` in the forward and `fan_out` in the backward pass, so that
+the variance of the signals stays about the same; `calculate_gain` corrects for the nonlinearity.
 
-All functions work in place, unseen by autograd, and return the tensor; tensors without memory are
-left alone. With the same seed the numbers are PyTorch's.
+All functions work in place, without autograd, and return the tensor; meta tensors, which have no
+memory, stay as they are. With the same seed the numbers are PyTorch's.
 
-How the real one differs: `orthogonal_` calls `torch.linalg.qr`, we numpy's; both are LAPACK's.
+How the real one differs: `orthogonal_` calls `torch.linalg.qr`, here numpy's; both use LAPACK.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LINEAR = (
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
 ) -> Any:
-    """Numbers between `a` and `b`, all equally likely."""
+    """Fill with uniformly distributed numbers from [a, b)."""
     return tensor if tensor.is_meta else tensor.uniform_(a, b, generator=generator)
 
 
@@ -52,7 +52,7 @@ def uniform_(
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Any:
-    """Normally distributed numbers."""
+    """Fill with normally distributed numbers."""
     return tensor if tensor.is_meta else tensor.normal_(mean, std, generator=generator)
 
 
@@ -65,7 +65,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Any:
-    """Normally distributed numbers between `a` and `b`: those outside are drawn again.
+    """Fill with normally distributed numbers between `a` and `b`; numbers outside are drawn again.
 
     Warns if the mean is more than two standard deviations outside of the interval.
     """
@@ -77,6 +77,7 @@ def trunc_normal_(
             "values may be incorrect.",
             stacklevel=3,
         )
+    # the probability that a number lies between a and b
     inside = _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std)
     draw = _redraw_normal if inside > 0.3 else _redraw_uniform
     return draw(tensor, mean, std, a, b, generator)
@@ -85,9 +86,8 @@ def trunc_normal_(
 def _redraw_normal(
     tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None
 ) -> Any:
-    """For intervals that hold a good part of the distribution: draw from it until everything is
-    inside.
-    """
+    """For intervals that hold much of the distribution: draw again until everything is inside."""
+    # the bounds rounded to the tensor's dtype, with which its numbers are compared
     low, high = tensor.new_tensor(a, device="cpu").item(), tensor.new_tensor(b, device="cpu").item()
     result = tensor.normal_(mean, std, generator=generator)
     while (outside := (result < low) | (result > high)).any():
@@ -98,9 +98,10 @@ def _redraw_normal(
 def _redraw_uniform(
     tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None
 ) -> Any:
-    """For intervals out in the tail: draw evenly, and keep a number with the probability of the
-    density there.
+    """For intervals in the tail: rejection sampling. A uniform number is kept with probability
+    density(number) / density(mode), otherwise drawn again.
     """
+    # the point of [a, b] with the highest density; constant factors of the density cancel out
     mode = max(a, min(mean, b))
     log_peak = -0.5 * ((mode - mean) / std) ** 2
     chance = empty_like(tensor)
@@ -119,6 +120,7 @@ def _redraw_uniform(
 
 
 def _normal_cdf(x: float) -> float:
+    """The probability that a standard normal number is below x."""
     return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
 
@@ -127,24 +129,27 @@ def _normal_cdf(x: float) -> float:
 
 @no_grad()
 def constant_(tensor: Tensor, val: float) -> Any:
-    """`val` everywhere."""
+    """Fill with `val`."""
     return tensor.fill_(val)
 
 
 @no_grad()
 def ones_(tensor: Tensor) -> Any:
+    """Fill with 1."""
     return tensor.fill_(1.0)
 
 
 @no_grad()
 def zeros_(tensor: Tensor) -> Any:
+    """Fill with 0."""
     return tensor.zero_()
 
 
 @no_grad()
 def eye_(tensor: Tensor) -> Any:
-    """The identity matrix: a linear layer that passes on as many inputs as it can. Raises
-    ValueError for what is no matrix.
+    """Fill with the identity matrix: a linear layer passes on as many inputs as it can.
+
+    Raises ValueError unless there are 2 dimensions.
     """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -153,11 +158,11 @@ def eye_(tensor: Tensor) -> Any:
 
 @no_grad()
 def dirac_(tensor: Tensor, groups: int = 1) -> Any:
-    """The identity for convolutions, of weights with 3, 4 or 5 dimensions: a one at the centre of
-    each channel's own kernel.
+    """Fill (out, in, *kernel) with the identity for convolutions: output channel c has a one at the
+    center of the kernel for input channel c.
 
-    Each of the `groups` of channels passes on its own. Raises ValueError for other dimensions, and
-    for groups that do not divide the channels.
+    With `groups` this holds within each group of output channels. Raises ValueError unless there
+    are 3, 4 or 5 dimensions, and for groups that do not divide the output channels.
     """
     if tensor.ndimension() not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -175,14 +180,14 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Any:
     return tensor
 
 
-# Numbers of the right spread
+# Random numbers of the right variance
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By how much weights before this nonlinearity should be larger; `param` is the slope of
-    "leaky_relu".
+    """The factor for the standard deviation of weights whose result goes into a nonlinearity.
 
-    Raises ValueError for a function it does not know.
+    A relu, for example, zeroes half of its inputs and so halves the mean square: sqrt(2) makes up
+    for it. `param` is the slope of "leaky_relu". Raises ValueError for an unknown function.
     """
     if nonlinearity in _LINEAR or nonlinearity == "sigmoid":
         return 1
@@ -196,21 +201,24 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         slope = 0.01 if param is None else param
         return math.sqrt(2.0 / (1 + slope**2))
     if nonlinearity == "selu":
-        return 3.0 / 4  # found by trying
+        return 3.0 / 4  # an empirical value
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Any:
-    """Uniform numbers with variance `gain**2 * 2 / (fan_in + fan_out)`. Raises ValueError below 2
-    dimensions.
+    """Uniform numbers with variance `gain**2 * 2 / (fan_in + fan_out)`.
+
+    Raises ValueError for fewer than 2 dimensions.
     """
+    # numbers uniform in [-b, b] have variance b**2 / 3
     bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Any:
-    """Normal numbers with variance `gain**2 * 2 / (fan_in + fan_out)`. Raises ValueError below 2
-    dimensions.
+    """Normal numbers with variance `gain**2 * 2 / (fan_in + fan_out)`.
+
+    Raises ValueError for fewer than 2 dimensions.
     """
     return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
@@ -222,11 +230,11 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Any:
-    """Uniform numbers with variance `gain**2 / fan`, where `mode` says which fan and the gain is
-    that of `nonlinearity`.
+    """Uniform numbers with variance `gain**2 / fan`: the fan is chosen by `mode`, the gain is that
+    of `nonlinearity`.
 
-    `a` is the slope of "leaky_relu". Raises ValueError for modes and functions it does not know,
-    and below 2 dimensions.
+    `a` is the slope of "leaky_relu". Raises ValueError for an unknown mode or function, and for
+    fewer than 2 dimensions.
     """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
@@ -253,7 +261,7 @@ def _xavier_std(tensor: Tensor, gain: float) -> float:
 
 
 def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
-    """The standard deviation; None, with a warning, when there is nothing to fill."""
+    """The standard deviation; None, with a warning, for a tensor without elements."""
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
         return None
@@ -262,6 +270,7 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
 
 
 def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    """The fan that `mode` names: "fan_in" or "fan_out". Raises ValueError for another word."""
     mode, valid = mode.lower(), ["fan_in", "fan_out"]
     if mode not in valid:
         raise ValueError(f"Mode {mode} not supported, please use one of {valid}")
@@ -269,8 +278,8 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
-    """How many inputs each output of a layer with this weight depends on, and how many outputs each
-    input reaches.
+    """(fan_in, fan_out) of a weight (out, in, *kernel): the number of inputs in each output, and of
+    outputs that each input reaches.
     """
     if tensor.dim() < 2:
         raise ValueError(
@@ -286,10 +295,10 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
 
 @no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Any:
-    """A random matrix with orthonormal rows or columns, times `gain`; dimensions after the first
-    count as one.
+    """A random matrix with orthonormal rows or columns, times `gain`.
 
-    Lengths and angles pass through it unchanged. Raises ValueError below 2 dimensions.
+    Dimensions after the first count as one. A square matrix like this preserves lengths and angles.
+    Raises ValueError for fewer than 2 dimensions.
     """
     if tensor.ndimension() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
@@ -309,8 +318,9 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 def sparse_(
     tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None
 ) -> Any:
-    """Normal numbers in a matrix, but the part `sparsity` of each column zero. Raises ValueError
-    for what is no matrix.
+    """Normal numbers, but in each column of the matrix a fraction `sparsity` of zeros.
+
+    Raises ValueError unless there are 2 dimensions.
     """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -328,6 +338,7 @@ def sparse_(
 
 
 def _deprecated(new: Callable[..., Any]) -> Callable[..., Any]:
+    """The function under its old name, which warns when it is called."""
     name = new.__name__[:-1]
 
     @functools.wraps(new)

@@ -1,15 +1,15 @@
-"""`Module`: what every layer and every model is (`torch/nn/modules/module.py`).
+"""`Module`: the base class of every layer and every model (`torch/nn/modules/module.py`).
 
 A module is a tree of modules with tensors in it, and a `forward`. The tree grows by assignment:
-`self.weight = Parameter(...)` enters a parameter, `self.layer = Linear(2, 3)` a child.
-`__setattr__` looks at what is assigned and puts it into one of three dictionaries, `_parameters`,
-`_buffers`, `_modules`, instead of the object's own; `__getattr__`, which Python calls when it finds
-nothing there, looks into them. This file has these rules, the call, and how a module prints. The
-rest is by idea: walking the tree (`_tree`), converting (`_conversion`), saving and loading
-(`_state_dict`), hooks (`_hooks`).
+`self.weight = Parameter(...)` registers a parameter, `self.layer = Linear(2, 3)` a child.
+`__setattr__` puts such values into one of three dictionaries, `_parameters`, `_buffers`,
+`_modules`, instead of the object's own; `__getattr__`, which Python calls for names that are not
+there, looks into these three. This file has the rules of attributes, the call, and `__repr__`.
+Other files have the tree (`_tree`), conversion (`_conversion`), saving and loading (`_state_dict`),
+and hooks (`_hooks`).
 
-How the real one differs: one class of 3000 lines, most of them documentation; calls can also be
-compiled (`torch.compile`).
+How the real one differs: it is one class of 3000 lines, most of them documentation; modules can
+also be compiled (`torch.compile`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _hooks_for_all = all_modules.around_calls
 
 
 def _forward_unimplemented(self: Any, *input: Any) -> None:
-    """The computation of the module. Subclasses define it; users call the module, so that hooks
-    run.
+    """The computation of the module, which subclasses define. Call the module itself rather than
+    `forward`, so that hooks run.
     """
     raise NotImplementedError(
         f'Module [{type(self).__name__}] is missing the required "forward" function'
@@ -38,8 +38,8 @@ def _forward_unimplemented(self: Any, *input: Any) -> None:
 
 
 class Module(Conversion, StateDict, Hooks):
-    """Base class of layers and models. Subclasses call `super().__init__()` first, assign their
-    parts, define `forward`.
+    """Base class of layers and models. A subclass calls `super().__init__()` first, assigns its
+    parts, and defines `forward`.
 
         class Model(nn.Module):
             def __init__(self):
@@ -50,7 +50,8 @@ class Module(Conversion, StateDict, Hooks):
             def forward(self, x):
                 return self.out(self.hidden(x).relu())
 
-    `training` tells layers that behave differently when trained; `train()` and `eval()` set it.
+    `training` is True when the module is trained; some layers behave differently then. `train()`
+    and `eval()` set it.
     """
 
     call_super_init: bool = False
@@ -59,6 +60,7 @@ class Module(Conversion, StateDict, Hooks):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
             _no_arguments(type(self).__name__, args, kwargs)
+        # not by assignment: `__setattr__` needs these dictionaries itself
         self.__dict__.update(
             training=True,
             _parameters={},
@@ -96,6 +98,10 @@ class Module(Conversion, StateDict, Hooks):
     # Attributes
 
     def __getattr__(self, name: str) -> Any:
+        """A parameter, buffer or child. Raises AttributeError for another name.
+
+        Python calls it only for names that are neither in `__dict__` nor in the class.
+        """
         own = self.__dict__
         if "_modules" in own:
             if name in own["_parameters"]:
@@ -107,18 +113,23 @@ class Module(Conversion, StateDict, Hooks):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
+        """Register a parameter, child or buffer; any other value becomes a plain attribute.
+
+        A registered name takes values of its own kind, or None. A Parameter may also replace any
+        other value, and a Module a buffer. Raises TypeError for other values.
+        """
         own = self.__dict__
         parameters, buffers, modules = (
             own.get("_parameters", {}),
             own.get("_buffers", {}),
             own.get("_modules", {}),
         )
-        if isinstance(value, Parameter):
+        if isinstance(value, Parameter):  # replaces a value of any kind
             self._ready("parameters")
             _remove(name, own, buffers, modules)
             self._non_persistent_buffers_set.discard(name)
             self.register_parameter(name, value)
-        elif name in parameters:
+        elif name in parameters:  # only None is left: a plain tensor would silently not be trained
             _expect(value, None, f"parameter '{name}' (internals.nn.Parameter or None expected)")
             self.register_parameter(name, None)
         elif isinstance(value, Module) or name in modules:
@@ -136,6 +147,7 @@ class Module(Conversion, StateDict, Hooks):
                 Tensor,
                 f"buffer '{name}' (internals.nn.Buffer, internals.Tensor or None expected)",
             )
+            # a new value of a buffer is as persistent as the old one
             stays = name not in own.get("_non_persistent_buffers_set", ())
             self.register_buffer(name, value, getattr(value, "persistent", stays))
         else:
@@ -156,9 +168,9 @@ class Module(Conversion, StateDict, Hooks):
         return sorted(name for name in names if not name[:1].isdigit())
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Enter a parameter under `name`, or None for one that is left out.
+        """Register a parameter under `name`; None stands for one that is omitted, such as a bias.
 
-        Raises KeyError for a name that is taken or no name, TypeError for what is no parameter,
+        Raises KeyError for a name that is taken or invalid, TypeError for a non-parameter,
         ValueError for the result of a computation, AttributeError before `Module.__init__`.
         """
         self._ready("parameter")
@@ -181,11 +193,10 @@ class Module(Conversion, StateDict, Hooks):
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Enter a buffer under `name`: state that is not trained. It is part of `state_dict` if
-        `persistent`.
+        """Register a buffer under `name`: state that is not trained.
 
-        Raises KeyError for a name that is taken or no name, TypeError for what is no tensor,
-        AttributeError before `Module.__init__`.
+        If `persistent`, it is part of `state_dict()`. Raises KeyError for a name that is taken or
+        invalid, TypeError for a non-tensor, AttributeError before `Module.__init__`.
         """
         self._ready("buffer")
         self._check_name("buffer", name, self._buffers)
@@ -203,8 +214,9 @@ class Module(Conversion, StateDict, Hooks):
             self._non_persistent_buffers_set.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Enter a child under `name`. Raises KeyError for a name that is taken or no name,
-        TypeError for what is no module.
+        """Register a child under `name`.
+
+        Raises KeyError for a name that is taken or invalid, TypeError for a non-module.
         """
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{typename(module)} is not a Module subclass")
@@ -214,14 +226,16 @@ class Module(Conversion, StateDict, Hooks):
         )
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """`add_module`."""
+        """Another name of `add_module`."""
         self.add_module(name, module)
 
     def _ready(self, what: str) -> None:
+        """Raise AttributeError if `Module.__init__` has not been called yet."""
         if "_modules" not in self.__dict__:
             raise AttributeError(f"cannot assign {what} before Module.__init__() call")
 
     def _check_name(self, what: str, name: Any, members: dict[str, Any]) -> None:
+        """Raise TypeError or KeyError if nothing can be registered in `members` under `name`."""
         if not isinstance(name, str):
             raise TypeError(f"{what} name should be a string. Got {typename(name)}")
         taken = hasattr(self, name) and name not in members
@@ -239,7 +253,7 @@ class Module(Conversion, StateDict, Hooks):
     # Printing and pickling
 
     def extra_repr(self) -> str:
-        """What stands between the parentheses before the children. Layers override it."""
+        """The text between the parentheses, before the children. Layers override it."""
         return ""
 
     def __repr__(self) -> str:
@@ -262,14 +276,13 @@ class Module(Conversion, StateDict, Hooks):
 
 
 def indented(text: str) -> str:
-    """`text` with every line but the first two columns further right; lines without anything in
-    them stay empty.
-    """
+    """`text` with every line but the first indented by two spaces; blank lines become empty."""
     first, *rest = text.split("\n")
     return "\n".join([first, *("  " + line if line.strip() else "" for line in rest)])
 
 
 def _no_arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise the TypeError that Python raises for an `__init__` without parameters."""
     if kwargs:
         raise TypeError(
             f"{name}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'"
@@ -281,10 +294,12 @@ def _no_arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> N
 
 
 def _remove(name: str, *places: dict[str, Any]) -> None:
+    """Remove `name` from all dictionaries that have it."""
     for place in places:
         place.pop(name, None)
 
 
 def _expect(value: object, kind: type | None, what: str) -> None:
+    """Raise TypeError unless the value is None or of the given type."""
     if value is not None and (kind is None or not isinstance(value, kind)):
         raise TypeError(f"cannot assign '{typename(value)}' as {what}")

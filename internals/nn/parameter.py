@@ -1,16 +1,17 @@
-"""`Parameter` and `Buffer`: tensors that a module takes note of (`torch/nn/parameter.py`).
+"""`Parameter` and `Buffer`: tensors that a module registers when they are assigned to it
+(`torch/nn/parameter.py`).
 
 A `Parameter` is a tensor in every respect. It is a class of its own for one reason: assigned to an
-attribute of a module, it is entered among the module's parameters, and what an optimizer should
-change is told from what merely happens to be a tensor. A `Buffer` is entered among the module's
-buffers: state that is saved with the module but not trained, like a running mean.
+attribute of a module, it becomes one of the module's parameters, which an optimizer changes; other
+tensors do not. A `Buffer` becomes one of the module's buffers: state that is saved with the module
+but not trained, like a running mean.
 
-Uninitialized ones have a dtype and a device, but no sizes yet: lazy layers (`LazyLinear`) learn
+Uninitialized ones have a dtype and a device, but no sizes yet: lazy layers (`LazyLinear`) determine
 these from their first input.
 
-How the real one differs: `Parameter` also takes tensors of foreign classes, which it marks instead
-of converting (`_is_param`); and every operation on an uninitialized one is refused, where here only
-those that ask for its shape are.
+How the real one differs: `Parameter` also takes tensors of other classes, which it marks instead of
+converting (`_is_param`). Every operation on an uninitialized one raises an error; here only those
+that ask for its shape do.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from internals.core.tensor_impl import with_grad
 
 
 class Parameter(Tensor):
-    """A parameter on the memory of `data`, an empty one if there is none. It requires a gradient
-    unless told otherwise.
+    """A parameter that shares the memory of `data`; by default one without elements.
 
-    Being under `no_grad` makes no difference to that. Raises RuntimeError for integers and bools,
-    which have no gradients, unless `requires_grad=False`.
+    It requires a gradient unless `requires_grad=False`, even when it is made under `no_grad`.
+    Raises RuntimeError for integers and bools, which cannot have gradients, with
+    `requires_grad=True`.
     """
 
     __module__ = "internals.nn.parameter"
     __slots__ = ()  # nothing is added, so a tensor can become a parameter by changing its class
-    _arithmetic_keeps_class = False  # the sum of two parameters is no parameter
+    _arithmetic_keeps_class = False  # the sum of two parameters is a plain tensor
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         parameter = empty(0) if data is None else data.detach()
@@ -46,7 +47,7 @@ class Parameter(Tensor):
         return "Parameter containing:\n" + tensor_repr(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """A parameter on a copy of the elements. The gradient stays behind."""
+        """A parameter with a copy of the elements; the gradient is not copied."""
         if id(self) not in memo:
             memo[id(self)] = type(self)(
                 self.data.clone(memory_format=preserve_format), self.requires_grad
@@ -58,21 +59,22 @@ class Parameter(Tensor):
 
 
 def rebuild_parameter(cls: type[Parameter], data: Tensor, requires_grad: bool) -> Any:
-    """What pickle calls to read a parameter."""
+    """The function that pickle calls to restore a parameter."""
     return cls(data, requires_grad)
 
 
 class _BufferMeta(type):
+    """Makes `isinstance(t, Buffer)` look at the mark of a tensor instead of its class."""
+
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
 
 
 class Buffer(Tensor, metaclass=_BufferMeta):
-    """A tensor on the memory of `data`, marked as a buffer; `persistent` ones are part of a
-    module's `state_dict`.
+    """A tensor that shares the memory of `data`, marked as a buffer; `persistent` ones are part of
+    a module's `state_dict`.
 
-    The class of what is returned is plain `Tensor`: the mark is an attribute, and `isinstance(t,
-    Buffer)` looks at it.
+    Its class is plain `Tensor`: the mark is an attribute, which `isinstance(t, Buffer)` checks.
     """
 
     __module__ = "internals.nn.parameter"
@@ -95,8 +97,9 @@ class UninitializedTensorMixin:
     def materialize(
         self: Any, shape: Sequence[int], device: device | None = None, dtype: dtype | None = None
     ) -> None:
-        """Become an ordinary parameter or buffer of this shape, its elements undefined; device and
-        dtype stay unless given.
+        """Become an ordinary parameter or buffer of this shape, with uninitialized elements.
+
+        Device and dtype stay the same unless they are given.
         """
         self.data = empty(shape, device=device or self.device, dtype=dtype or self.dtype)
         self.__class__ = self.cls_to_become
@@ -111,7 +114,7 @@ class UninitializedTensorMixin:
         )
 
     def detach(self) -> Any:
-        """Itself: a state dict shall tell that it has no sizes."""
+        """Itself: in a state dict it must remain recognizable as uninitialized."""
         return self
 
     def __repr__(self) -> str:
@@ -127,7 +130,7 @@ class UninitializedTensorMixin:
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A parameter that will know its sizes later."""
+    """A parameter that gets its sizes later."""
 
     __module__ = "internals.nn.parameter"
     __slots__ = ()
@@ -145,7 +148,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
-    """A buffer that will know its sizes later."""
+    """A buffer that gets its sizes later."""
 
     __module__ = "internals.nn.parameter"
     __slots__ = ()

@@ -1,10 +1,8 @@
 """`ParameterList` and `ParameterDict`: parameters in a list or a dictionary
 (`torch/nn/modules/container.py`).
 
-They are modules, so that the module that holds them finds their parameters. Tensors put in become
-parameters; other things may be put in too, and are simply kept.
-
-How the real one differs: nothing but the place; there they are in the file of `Sequential`.
+They are modules, so that the module that has one finds its parameters. Tensors become parameters
+when they are added; other values are allowed too, and stay as they are.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from internals.nn.parameter import Parameter
 
 class ParameterList(Module):
     """A list of parameters, which are attributes "0", "1", ... Tensors become parameters when they
-    are put in.
+    are added.
     """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
@@ -59,8 +57,8 @@ class ParameterList(Module):
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Append several elements. A tensor is no list of elements here: it raises TypeError, as
-        what cannot be iterated over.
+        """Append several elements. Raises TypeError for an argument that is not iterable, and for a
+        tensor, which would be split into its rows.
         """
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(
@@ -80,6 +78,7 @@ class ParameterList(Module):
         raise RuntimeError("ParameterList should not be called.")
 
     def _key(self, idx: Any) -> str:
+        """The attribute of a position, which may be counted from the end. Raises IndexError."""
         idx, n = operator.index(idx), len(self)
         if not -n <= idx < n:
             raise IndexError(f"index {idx} is out of range")
@@ -88,7 +87,7 @@ class ParameterList(Module):
 
 class ParameterDict(Module):
     """A dictionary of parameters, which are attributes named by their keys. Tensors become
-    parameters when they are put in.
+    parameters when they are added.
     """
 
     def __init__(self, parameters: object = None) -> None:
@@ -139,7 +138,7 @@ class ParameterDict(Module):
         return ParameterDict(self)
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The value of `key`, which is entered with `default` if it is not there."""
+        """The value of `key`, which is added with the value `default` if it is missing."""
         if key not in self:
             self[key] = default
         return self[key]
@@ -148,13 +147,13 @@ class ParameterDict(Module):
         return self[key] if key in self else default
 
     def pop(self, key: str) -> Any:
-        """Take out the value of `key` and return it."""
+        """Remove `key` and return its value."""
         value = self[key]
         del self[key]
         return value
 
     def popitem(self) -> tuple[str, Any]:
-        """Take out the last pair and return it."""
+        """Remove the last pair and return it. Raises KeyError if the dictionary is empty."""
         key = next(reversed(self._keys), None)
         if key is None:
             raise KeyError("popitem(): dictionary is empty")
@@ -178,10 +177,9 @@ class ParameterDict(Module):
         return (self[key] for key in self._keys)
 
     def update(self, parameters: object) -> None:
-        """Enter values from a mapping or from pairs; those with the same keys are replaced. A plain
-        dict is sorted by its keys.
+        """Add values from a mapping or an iterable of pairs; existing keys are replaced.
 
-        Raises TypeError or ValueError for what is neither.
+        A plain dict is sorted by its keys. Raises TypeError or ValueError for anything else.
         """
         if not isinstance(parameters, Iterable):
             raise TypeError(
@@ -201,6 +199,7 @@ class ParameterDict(Module):
 
 
 def _as_parameter(value: Any) -> Any:
+    """A tensor as a Parameter; any other value as it is."""
     return (
         Parameter(value)
         if isinstance(value, Tensor) and not isinstance(value, Parameter)
@@ -209,6 +208,7 @@ def _as_parameter(value: Any) -> Any:
 
 
 def _string(key: int | str) -> str:
+    """The key, which has to be a string to name an attribute. Raises TypeError otherwise."""
     if not isinstance(key, str):
         raise TypeError(
             "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
@@ -218,6 +218,7 @@ def _string(key: int | str) -> str:
 
 
 def _described(value: Any, kind: Callable[..., Any]) -> str:
+    """One line of the printed form: "Parameter containing: [... of size 2x3]"."""
     if not isinstance(value, Tensor):
         return f"Object of type: {type(value).__name__}"
     what = "Parameter" if isinstance(value, Parameter) else "Tensor"

@@ -1,8 +1,7 @@
 """Optimizers and learning rate schedules (`torch/optim`).
 
-`Optimizer` has what all share, a file per algorithm has its update, `lr_scheduler` changes the
-options of an optimizer from epoch to epoch, `swa_utils` averages the parameters that it passes
-through.
+`Optimizer` has the common parts, a file for each algorithm its update. `lr_scheduler` changes the
+options of an optimizer from epoch to epoch, `swa_utils` averages parameters over many steps.
 
 How the real one differs: `torch.optim` also has Adafactor, Muon and SparseAdam.
 """

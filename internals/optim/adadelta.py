@@ -1,8 +1,8 @@
 """Adadelta (`torch/optim/adadelta.py`): Zeiler, "Adadelta: an adaptive learning rate method", 2012.
 
-As in RMSprop the gradient is divided by the root of the average of its squares, and then multiplied
-by that of the steps that were taken: so a step is measured as parameters are, and no learning rate
-has to be chosen.
+As in RMSprop the gradient is divided by the root of the average of its squares. It is then
+multiplied by the same root for the steps so far, which gives a step the units of the parameter, so
+that no learning rate has to be chosen.
 
 How the real one differs: see `internals.optim.adam`.
 """
@@ -63,6 +63,7 @@ class Adadelta(Optimizer):
         super().__init__(params, defaults)
 
     def update(self, group: dict[str, Any]) -> None:
+        """One step for the parameters of `group`."""
         lr, rho, eps = number(group["lr"]), group["rho"], group["eps"]
         for p, grad, state in self._gradients(group):
             p, grad, square_avg, acc_delta = as_real(

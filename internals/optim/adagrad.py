@@ -1,9 +1,9 @@
 """Adagrad (`torch/optim/adagrad.py`): Duchi, Hazan and Singer, "Adaptive subgradient methods",
 2011.
 
-The gradient is divided by the root of the sum of all its squares so far: elements that saw large
-gradients move ever less, rare ones keep moving. The sum never shrinks, so neither do the divisors;
-RMSprop's average is the answer to that.
+The gradient is divided by the root of the sum of all its squares so far: elements with large
+gradients move less and less, elements with rare ones keep moving. As the sum never shrinks, steps
+only get smaller; RMSprop avoids that by an average.
 
 How the real one differs: see `internals.optim.adam`. It also takes sparse gradients.
 """
@@ -26,11 +26,10 @@ from internals.optim.options import (
 
 
 class Adagrad(Optimizer):
-    """`p -= lr * grad / (sqrt(sum of grad ** 2) + eps)`, element by element. Raises ValueError for
-    negative options.
+    """`p -= lr * grad / (sqrt(sum of grad ** 2) + eps)`, element by element.
 
-    `lr_decay` divides the learning rate of step n by `1 + (n - 1) * lr_decay`. The state exists
-    from the beginning.
+    The learning rate of step n is divided by `1 + (n - 1) * lr_decay`. The state exists before the
+    first step. Raises ValueError for negative options.
     """
 
     added_later = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}

@@ -1,16 +1,16 @@
 """Adam (`torch/optim/adam.py`): Kingma and Ba, "Adam: A method for stochastic optimization", 2014.
 
-Two running averages per element: of the gradient (`exp_avg`) and of its square (`exp_avg_sq`). A
-step is the first divided by the root of the second: about `lr` for an element whose gradient keeps
-its sign, whatever its size, and less where it fluctuates. Both averages begin at zero and would be
-too small at first; dividing by `1 - beta ** step` makes up for it.
+There are two running averages for each element: of the gradient (`exp_avg`) and of its square
+(`exp_avg_sq`). A step is the first divided by the root of the second, times `lr`: about `lr` for an
+element whose gradient stays the same, large or small, and less where it fluctuates. Both averages
+begin at zero and would be too small at first; dividing them by `1 - beta ** step` corrects that.
 
 AMSGrad (Reddi, Kale and Kumar, "On the convergence of Adam and beyond", 2018) divides by the
 largest second average so far. `weight_decay` is an L2 penalty in the gradient, or with
 `decoupled_weight_decay` AdamW's.
 
-How the real one differs: see `internals.optim.optimizer`. Its `differentiable=True` lets gradients
-flow through the step; here that raises.
+How the real one differs: see `internals.optim.optimizer`. With `differentiable=True` gradients flow
+through its steps; here that raises an error.
 """
 
 from __future__ import annotations
@@ -91,9 +91,10 @@ class Adam(Optimizer):
             p, grad, exp_avg, exp_avg_sq = as_real(p, grad, state["exp_avg"], state["exp_avg_sq"])
             exp_avg.lerp_(grad, 1 - beta1)
             exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-            if group["amsgrad"]:
+            if group["amsgrad"]:  # the largest average replaces the current one
                 (largest,) = as_real(state["max_exp_avg_sq"])
                 exp_avg_sq = maximum(largest, exp_avg_sq, out=largest)
+            # both corrections: lr * (m / (1 - beta1^n)) / (sqrt(v / (1 - beta2^n)) + eps)
             denominator = exp_avg_sq.sqrt().div_((1 - beta2**count) ** 0.5).add_(group["eps"])
             p.addcdiv_(exp_avg, denominator, value=-(lr / (1 - beta1**count)))
 
@@ -103,7 +104,10 @@ class Adam(Optimizer):
 
 
 def check_betas(betas: tuple[Any, Any], no_tensors: bool | None) -> None:
-    """Raises ValueError for what cannot be Adam's betas."""
+    """Raise ValueError unless both are in [0, 1), and both floats or both one-element tensors.
+
+    With `no_tensors` tensors are not allowed.
+    """
     check_beta_range(betas)
     if not any(
         isinstance(betas[0], kind) and isinstance(betas[1], kind) for kind in (float, Tensor)

@@ -1,7 +1,7 @@
 """Adamax (`torch/optim/adamax.py`): Kingma and Ba, "Adam", 2015, section 7.1.
 
-Adam with another norm: instead of the root of an average of squares, the largest gradient so far,
-which is slowly forgotten.
+Adam with another norm: instead of the root of an average of squares, it divides by the largest
+gradient so far, which decays by `beta2` in each step.
 
 How the real one differs: see `internals.optim.adam`.
 """

@@ -1,9 +1,9 @@
 """AdamW (`torch/optim/adamw.py`): Loshchilov and Hutter, "Decoupled weight decay regularization",
 2017.
 
-In Adam an L2 penalty becomes part of the gradient and is divided like the rest of it, so that
-weights with large gradients hardly decay. AdamW takes it out of the gradient: before each step
-every weight shrinks by the factor `1 - lr * weight_decay`.
+In Adam an L2 penalty is part of the gradient and is divided with it, so weights with large
+gradients hardly decay. AdamW separates the two: before each step every weight is multiplied by
+`1 - lr * weight_decay`.
 
 How the real one differs: see `internals.optim.adam`.
 """
@@ -17,7 +17,7 @@ from internals.optim.optimizer import Params
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay, 0.01 unless told otherwise. Raises what `Adam` raises."""
+    """Adam with decoupled weight decay, by default 0.01. Raises ValueError like `Adam`."""
 
     def __init__(
         self,

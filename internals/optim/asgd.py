@@ -1,9 +1,9 @@
 """ASGD (`torch/optim/asgd.py`): Polyak and Juditsky, "Acceleration of stochastic approximation by
 averaging", 1992.
 
-Gradient descent with steps that shrink, and beside it the average of the parameters from step `t0`
-on, `ax` in the state: it lies nearer the minimum than the last point of a path that noise drives
-around it.
+Gradient descent with shrinking steps, together with the average of the parameters from step `t0`
+on, `ax` in the state. Noise makes the parameters move around the minimum; their average is usually
+closer to it than the last point.
 
 How the real one differs: see `internals.optim.adam`.
 """
@@ -70,7 +70,7 @@ class ASGD(Optimizer):
             rate = eta.item()
             p.mul_(1 - lambd * rate)
             p.add_(grad, alpha=-rate)
-            if mu.item() == 1:
+            if mu.item() == 1:  # the average has not begun, or begins here
                 average.copy_(p)
             else:
                 average.add_(p.sub(average).mul_(mu))

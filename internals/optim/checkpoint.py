@@ -1,11 +1,12 @@
 """`state_dict` and `load_state_dict` of optimizers (the second half of `torch/optim/optimizer.py`).
 
-A state dict must mean the same in another process, so parameters become numbers: the position in
-which the optimizer got them. `{"state": {0: {...}, 1: {...}}, "param_groups": [{"lr": 0.1, ...,
-"params": [0, 1]}]}`. Loading pairs the numbers with the parameters of this optimizer in order, and
-casts what belongs to a parameter to its dtype.
+A state dict must mean the same in another process, so each parameter is replaced by its position in
+the optimizer:
 
-How the real one differs: nothing but the language.
+    {"state": {0: {...}, 1: {...}}, "param_groups": [{"lr": 0.1, ..., "params": [0, 1]}]}
+
+Loading assigns the positions to the parameters of this optimizer in order, and casts the state of
+each parameter to its dtype and device.
 """
 
 from __future__ import annotations
@@ -28,12 +29,10 @@ class Checkpoint:
     state: defaultdict[Any, Any]
 
     def state_dict(self) -> StateDict:
-        """The options and the state, with numbers in place of parameters. Tensors are not
-        copied.
-        """
+        """The options and the state, with positions for parameters; tensors are not copied."""
         for before in self._optimizer_state_dict_pre_hooks.values():
             before(self)
-        numbers: dict[int, int] = {}
+        numbers: dict[int, int] = {}  # id of a parameter → its position in all groups
         groups = []
         start = 0
         for group in self.param_groups:
@@ -51,9 +50,9 @@ class Checkpoint:
         return result
 
     def load_state_dict(self, state_dict: StateDict) -> None:
-        """Take over what `state_dict` gave, here or in PyTorch.
+        """Restore a state dict, made here or by PyTorch.
 
-        Raises ValueError when the groups differ in number, or in how many parameters they have.
+        Raises ValueError when the groups differ in number, or in their numbers of parameters.
         """
         state_dict = state_dict.copy()
         for before in self._optimizer_load_state_dict_pre_hooks.values():
@@ -72,6 +71,7 @@ class Checkpoint:
             for ours, theirs in zip(groups, saved)
             for i, p in zip(theirs["params"], ours["params"])
         }
+        # whether the step count was kept as a tensor on the parameter's device
         counts_there = {
             i: bool(g.get("capturable") or g.get("fused")) for g in saved for i in g["params"]
         }
@@ -128,11 +128,11 @@ class Checkpoint:
 
 
 def cast_like(p: Tensor, value: Any, cast_step: bool, key: str | None = None) -> Any:
-    """`value` with its tensors on the device, and if `p` is floating in the dtype, of parameter
-    `p`.
+    """The state `value` of a parameter, with tensors on the device of `p` and, if `p` is floating,
+    in its dtype. Dicts and sequences are converted element by element.
 
-    The step count keeps its dtype, since half precision cannot count to 2049; with `cast_step` it
-    becomes float32.
+    The step count keeps its dtype and device, as half precision cannot represent 2049; with
+    `cast_step` it becomes float32 on the device of `p`.
     """
     if isinstance(value, Tensor):
         if key == "step":

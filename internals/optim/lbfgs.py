@@ -1,11 +1,12 @@
 """L-BFGS (`torch/optim/lbfgs.py`): Liu and Nocedal, "On the limited memory BFGS method", 1989.
 
-Newton's method divides the gradient by the second derivatives. Here they are guessed from the last
-steps: how the gradient changed (`y`) when the parameters did (`s`). The inverse of that guess is
-never written down; the two loops in `_direction` multiply with it, from `history_size` pairs.
+Newton's method divides the gradient by the matrix of second derivatives. Here this matrix is
+estimated from the last steps: from the change of the gradient (`y`) for a change of the parameters
+(`s`). The inverse of the estimate is never stored; the two loops in `_direction` multiply a vector
+by it, using the last `history_size` pairs.
 
-All parameters are one vector, and the closure is called several times a step, so it has to compute
-the same loss each time.
+All parameters count as one vector. The closure is called several times in a step, so it must
+compute the same loss each time.
 
 How the real one differs: it also takes sparse gradients.
 """
@@ -23,13 +24,13 @@ from internals.optim.options import as_real, check_rate, number
 
 
 class LBFGS(Optimizer):
-    """Up to `max_iter` iterations a step, and `max_eval` calls of the closure (a quarter more,
-    unless told).
+    """Each step has up to `max_iter` iterations and `max_eval` calls of the closure, by default a
+    quarter more than `max_iter`.
 
-    `line_search_fn` is None, for steps of length `lr`, or "strong_wolfe". Iterations end early
-    where no gradient is larger than `tolerance_grad`, or where neither loss nor parameters change
-    by `tolerance_change`. Raises ValueError for a negative learning rate, and for more than one
-    group of parameters.
+    `line_search_fn` is None, for steps of length `lr`, or "strong_wolfe". Iterations end early when
+    no gradient is larger than `tolerance_grad`, or the loss or all parameters change by less than
+    `tolerance_change`. Raises ValueError for a negative learning rate, and for more than one group
+    of parameters.
     """
 
     def __init__(
@@ -60,9 +61,7 @@ class LBFGS(Optimizer):
 
     @no_grad()
     def step(self, closure: Callable[..., Any]) -> Any:
-        """Iterate, and return the loss that `closure` computed first. It has to call `backward`
-        every time.
-        """
+        """Iterate, and return the first loss of `closure`, which must call `backward` each time."""
         closure = enable_grad()(closure)
         group = self.param_groups[0]
         lr, max_iter, max_eval, change = (
@@ -71,7 +70,7 @@ class LBFGS(Optimizer):
             group["max_eval"],
             group["tolerance_change"],
         )
-        # there it is cast to the dtype of the parameters when it is loaded
+        # stored for the first parameter, so that `load_state_dict` casts it to that one's dtype
         state = self.state[self._params[0]]
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
@@ -89,8 +88,9 @@ class LBFGS(Optimizer):
             else:
                 state["prev_flat_grad"].copy_(grad)
             previous_loss = state["prev_loss"] = loss
+            # the first direction is the gradient itself, of any length: a short step is safer
             state["t"] = t = min(1.0, 1.0 / grad.abs().sum()) * lr if state["n_iter"] == 1 else lr
-            slope = grad.dot(d)
+            slope = grad.dot(d)  # the derivative of the loss along d
             if slope > -change:
                 break
             tried = 0
@@ -106,7 +106,7 @@ class LBFGS(Optimizer):
                 self._move(t, d)
             else:
                 self._move(t, d)
-                if iteration != max_iter:
+                if iteration != max_iter:  # the next `step` computes loss and gradient anyway
                     loss, grad, tried = float(closure()), self._gradient(), 1
             evaluations += tried
             state["func_evals"] += tried
@@ -120,8 +120,8 @@ class LBFGS(Optimizer):
         return first_loss
 
     def _direction(self, state: dict[str, Any], grad: Tensor, history_size: int) -> Any:
-        """Minus the gradient, at first; later multiplied by the guessed inverse of the second
-        derivatives.
+        """Minus the gradient, multiplied from the second iteration on by the estimated inverse of
+        the second derivatives: the two-loop recursion.
         """
         if state["n_iter"] == 1:
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
@@ -129,7 +129,7 @@ class LBFGS(Optimizer):
         changes, steps, inverses = state["old_dirs"], state["old_stps"], state["ro"]
         y, s = grad.sub(state["prev_flat_grad"]), state["d"].mul(state["t"])
         ys = y.dot(s)
-        if ys > 1e-10:
+        if ys > 1e-10:  # only positive curvature keeps the estimate positive definite
             if len(changes) == history_size:
                 for remembered in (changes, steps, inverses):
                     remembered.pop(0)
@@ -137,18 +137,19 @@ class LBFGS(Optimizer):
             steps.append(s)
             inverses.append(1.0 / ys)
             state["H_diag"] = ys / y.dot(y)
-        shares = state.setdefault("al", [None] * history_size)
+        alphas = state.setdefault("al", [None] * history_size)
+        # newest to oldest pair, then a scaled identity as first estimate, then back
         q = grad.neg()
         for i in reversed(range(len(changes))):
-            shares[i] = steps[i].dot(q) * inverses[i]
-            q.add_(changes[i], alpha=-shares[i])
+            alphas[i] = steps[i].dot(q) * inverses[i]
+            q.add_(changes[i], alpha=-alphas[i])
         d = mul(q, state["H_diag"])
         for i in range(len(changes)):
-            d.add_(steps[i], alpha=shares[i] - changes[i].dot(d) * inverses[i])
+            d.add_(steps[i], alpha=alphas[i] - changes[i].dot(d) * inverses[i])
         return d
 
     def _along(self, closure: Callable[..., Any], d: Tensor) -> Any:
-        """What evaluates the loss at a distance along `d`, and puts the parameters back."""
+        """A function that evaluates the loss at distance t along `d`, then restores parameters."""
         here = [p.clone() for p in self._params]
 
         def evaluate(t: float | Tensor) -> Trial:
@@ -161,12 +162,12 @@ class LBFGS(Optimizer):
         return evaluate
 
     def _gradient(self) -> Any:
-        """All gradients as one vector; zeros where there is none."""
+        """All gradients as one vector (elements); zeros for a parameter without one."""
         grads = [p.new_zeros(p.shape) if p.grad is None else p.grad for p in self._params]
         return cat([(view_as_real(g) if g.is_complex() else g).reshape(-1) for g in grads], 0)
 
     def _move(self, t: float | Tensor, d: Tensor) -> None:
-        """Add `t * d`, a vector of all parameters."""
+        """Add `t * d` to the parameters; `d` is a vector of all their elements."""
         start = 0
         for p in as_real(*self._params):
             p.add_(d[start : start + p.numel()].view_as(p), alpha=t)

@@ -1,12 +1,12 @@
-"""How far to go along a direction (`_strong_wolfe` in `torch/optim/lbfgs.py`): Nocedal and Wright,
-"Numerical optimization", 3.5.
+"""A line search: the distance to go along a direction (`_strong_wolfe` in `torch/optim/lbfgs.py`,
+after Nocedal and Wright, "Numerical optimization", 3.5).
 
-A step is good if the loss has fallen as its slope at the start promised, a ten-thousandth of that
-at least, and if the slope is flatter than nine tenths of what it was: the strong Wolfe conditions.
-First steps grow until such a point must lie in between; then the bracket is narrowed, by the
-minimum of the cubic through its ends, until the point is found.
+A step is good if the loss has fallen by at least a ten-thousandth of the decrease that the slope at
+the start predicts, and the slope is at most nine tenths as steep: the strong Wolfe conditions.
+First, steps grow until such a point must lie between two of them; then this bracket is narrowed, at
+the minimum of the cubic through its ends, until a point is found.
 
-How the real one differs: there a point is four lists, of steps, losses, gradients and slopes.
+How the real one differs: the two points are four lists, of steps, losses, gradients and slopes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from internals.core.tensor_impl import Tensor
 
 @dataclass
 class Trial:
-    """A point of the line: how far from the start, the loss there, its gradient, and the gradient's
-    part along the line.
+    """A point of the line: its distance from the start, the loss, the gradient, and the derivative
+    of the loss along the line.
     """
 
     t: Any
@@ -38,11 +38,11 @@ def strong_wolfe(
     tolerance_change: float,
     max_ls: int,
 ) -> tuple[Trial, int]:
-    """A good point of the line, or the best that was found, and how many were tried: at most
-    `max_ls` after the first, `t`.
+    """A good point of the line, or else the best found, and the number of evaluations: the first is
+    at `t`, and at most `max_ls` follow.
 
-    `longest` is how far the line moves a parameter in one unit. A bracket that moves none by
-    `tolerance_change` is small enough.
+    `longest` is the largest change of a parameter per unit of distance; the search ends when no
+    parameter differs by `tolerance_change` between the ends of the bracket.
     """
 
     def is_too_high(trial: Trial) -> bool:
@@ -51,6 +51,7 @@ def strong_wolfe(
     def is_flat(trial: Trial) -> bool:
         return bool(abs(trial.slope) <= -0.9 * start.slope)
 
+    # Phase 1: go farther until the loss is too high or rises, which brackets a good point.
     previous, trial, tried = start, evaluate(t), 0
     while tried < max_ls:
         if is_too_high(trial) or (tried > 1 and trial.loss >= previous.loss):
@@ -67,6 +68,8 @@ def strong_wolfe(
     else:
         bracket = [start, trial]
 
+    # Phase 2: replace an end of the bracket by a point between them. If the cubic's minimum is near
+    # an end twice in a row, step inside by a tenth, or the bracket would hardly shrink.
     stalled = False
     low, high = _order(bracket)
     while tried < max_ls and not abs(bracket[1].t - bracket[0].t) * longest < tolerance_change:
@@ -95,13 +98,13 @@ def strong_wolfe(
 
 
 def _order(bracket: list[Trial]) -> tuple[int, int]:
-    """Which end is lower, and which is higher."""
+    """The indices of the end with the lower loss, and of the one with the higher."""
     return (0, 1) if bracket[0].loss <= bracket[-1].loss else (1, 0)
 
 
 def _minimum_of_cubic(a: Trial, b: Trial, bounds: tuple[Any, Any] | None = None) -> Any:
-    """Where the cubic with the losses and slopes of two points is lowest, within `bounds` or
-    between them.
+    """The minimum of the cubic with the losses and slopes of two points, clamped to `bounds`, or to
+    the interval between them. Without a minimum, the middle.
     """
     low, high = bounds if bounds is not None else (a.t, b.t) if a.t <= b.t else (b.t, a.t)
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)

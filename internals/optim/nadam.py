@@ -1,8 +1,8 @@
 """NAdam (`torch/optim/nadam.py`): Dozat, "Incorporating Nesterov momentum into Adam", 2016.
 
-As Adam, but the step looks ahead: it uses the average of gradients that the next step will have, as
-far as it is known now. How much of the average counts grows slowly from half of `beta1` to all of
-it; `mu_product` is the product of these shares.
+Like Adam, but a step looks ahead: it uses the average of gradients that the next step will have, as
+far as it is known now. The momentum `mu` grows slowly from half of `beta1` to `beta1`; `mu_product`
+is the product of all of them so far, and corrects the bias as `beta1 ** step` does in Adam.
 
 How the real one differs: see `internals.optim.adam`.
 """
@@ -26,8 +26,9 @@ from internals.optim.options import (
 
 
 class NAdam(Optimizer):
-    """Adam with Nesterov's momentum. Raises ValueError for negative options, and for betas outside
-    [0, 1).
+    """Adam with Nesterov's momentum.
+
+    Raises ValueError for negative options, and for betas outside [0, 1).
     """
 
     added_later = {
@@ -83,6 +84,7 @@ class NAdam(Optimizer):
             exp_avg.lerp_(grad, 1 - beta1)
             exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
             denominator = exp_avg_sq.div(1 - beta2**count).sqrt().add_(group["eps"])
+            # the share of this gradient, then that of the average with the next step's momentum
             p.addcdiv_(grad, denominator, value=-lr * (1 - mu) / (1 - product))
             p.addcdiv_(exp_avg, denominator, value=-lr * mu_next / (1 - product * mu_next))
 

@@ -1,18 +1,18 @@
-"""`Optimizer`: what all optimizers share (`torch/optim/optimizer.py`).
+"""`Optimizer`: the base class of all optimizers (`torch/optim/optimizer.py`).
 
-An optimizer holds parameters in groups; a group is a dict with the parameters and the options that
-apply to them (`lr`, ...). What an algorithm remembers from one step to the next is in `state`, one
-dict per parameter, filled when the parameter first has a gradient. `step` reads `p.grad` and writes
-`p`, in place and with gradients off: an update is no part of what is differentiated.
+An optimizer has its parameters in groups; a group is a dict with the parameters and the options
+that apply to them (`lr`, ...). The memory of an algorithm between steps is in `state`, one dict per
+parameter, filled when the parameter first has a gradient. `step` reads `p.grad` and changes `p` in
+place, with gradients off, so that an update is not differentiated.
 
-A subclass gives its `defaults`, and either `update(group)` (the optimizers of this package) or a
-`step` of its own.
+A subclass has its `defaults`, and either `update(group)` (the optimizers of this package) or its
+own `step`.
 
-How the real one differs: it wraps the `step` of a class in hooks when the first optimizer of the
-class is made, by replacing it; here a class gets its wrapper when it is defined. PyTorch has every
-algorithm three times: parameter by parameter, which is what it runs on the CPU and the only form
-here; operator by operator over lists of parameters (`foreach`); and as one kernel (`fused`). These
-options, and `capturable` (for CUDA graphs), are accepted and choose nothing here.
+How the real one differs: it adds hooks around the `step` of a class when the first optimizer of the
+class is made; here that happens when the class is defined. PyTorch has every algorithm three times:
+parameter by parameter, which is the default on the CPU and the only form here; operator by operator
+over lists of parameters (`foreach`); and as one kernel (`fused`). These options, and `capturable`
+(for CUDA graphs), are accepted here, but have no effect.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Params = Iterable[Any]  # of tensors, of (name, tensor), or of dicts with "param
 
 
 class _Required:
-    """The default of an option that every group must give."""
+    """The default of an option that every group must set."""
 
     def __repr__(self) -> str:
         return "<required parameter>"
@@ -49,13 +49,13 @@ _global_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 
 
 def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
-    """`step` with the optimizer's hooks around it. A step that calls the step of its base class
-    runs them once.
+    """`step` with the optimizer's hooks around it, which run once even if `step` calls the step of
+    its base class.
     """
 
     @functools.wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        if type(self).step is not hooked:
+        if type(self).step is not hooked:  # called by a subclass, which runs the hooks
             return step(self, *args, **kwargs)
         for hook in (*_global_pre_hooks.values(), *self._optimizer_step_pre_hooks.values()):
             changed = hook(self, (self, *args), kwargs)
@@ -68,7 +68,7 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                 )
             (_, *args), kwargs = changed
         result = step(self, *args, **kwargs)
-        self._opt_called = True  # a learning rate scheduler asks
+        self._opt_called = True  # a learning rate scheduler checks it
         for hook in (*self._optimizer_step_post_hooks.values(), *_global_post_hooks.values()):
             hook(self, (self, *args), kwargs)
         return result
@@ -80,17 +80,17 @@ class Optimizer(Checkpoint):
     """Base class. `params` is an iterable of tensors, of (name, tensor) pairs, or of dicts, one for
     each group.
 
-    Raises TypeError for a single tensor or what is no tensor, ValueError for no parameters, for a
+    Raises TypeError for a single tensor and for non-tensors, ValueError for no parameters, for a
     tensor that is the result of an operation, and for a parameter in two groups.
     """
 
     param_groups: list[dict[str, Any]]
     state: defaultdict[Any, Any]
     defaults: dict[str, Any]
-    # options that old state dicts lack, with the value to give them
+    # options that are missing in old state dicts, with the value to use
     added_later: dict[str, Any] = {}
     counts_steps = False  # whether state["step"] is a tensor
-    _opt_called = False  # whether a step was taken
+    _opt_called = False  # whether a step has been taken
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -115,8 +115,9 @@ class Optimizer(Checkpoint):
 
     @with_hooks
     def step(self, closure: Closure | None = None) -> Any:
-        """Update every parameter that has a gradient. `closure`, if given, computes the loss anew;
-        its result is returned.
+        """Update every parameter that has a gradient.
+
+        `closure`, if given, computes the loss and its gradients first; its result is returned.
         """
         if type(self).update is Optimizer.update:
             raise NotImplementedError
@@ -135,11 +136,11 @@ class Optimizer(Checkpoint):
         raise NotImplementedError
 
     def _gradients(self, group: dict[str, Any]) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
-        """Each parameter of `group` that has a gradient, with the gradient to go by and the state,
-        in which this step is counted.
+        """Each parameter of `group` that has a gradient, with the gradient and its state, in which
+        this step is counted already.
 
-        The gradient is negated if `maximize` says so. Weight decay is done: as an L2 penalty, that
-        is a part of the gradient, or decoupled from it, by shrinking the parameter.
+        The gradient is negated if `maximize`. Weight decay is included: as an L2 penalty it is part
+        of the gradient; if decoupled, the parameter has been multiplied by 1 - lr * weight_decay.
         """
         weight_decay, decoupled = group.get("weight_decay"), group.get("decoupled_weight_decay")
         for p in group["params"]:
@@ -157,16 +158,14 @@ class Optimizer(Checkpoint):
             yield p, grad, state
 
     def _first_state(self, p: Any, group: dict[str, Any]) -> dict[str, Any]:
-        """What the algorithm remembers of `p`, besides the number of steps, before the first
-        one.
-        """
+        """The state of `p` before the first step, without the number of steps."""
         raise NotImplementedError
 
     def _begin(self, p: Tensor, group: dict[str, Any]) -> None:
         self.state[p].update(step=tensor(0.0, dtype=step_dtype()), **self._first_state(p, group))
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients: `p.grad = None`, or zeros in the tensors that hold them."""
+        """Set all gradients to None, or to zeros in place if `set_to_none` is False."""
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is None:
@@ -181,7 +180,7 @@ class Optimizer(Checkpoint):
                 p.grad.zero_()
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Optimize more parameters: `param_group["params"]`, with the other entries as options and
+        """Add the parameters `param_group["params"]`; the other entries are their options, with
         `defaults` for the rest.
         """
         if not isinstance(param_group, dict):
@@ -208,13 +207,13 @@ class Optimizer(Checkpoint):
         self.param_groups.append(param_group)
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """`hook(optimizer, args, kwargs)` runs before each step; it may return other `(args,
-        kwargs)` for the step.
+        """Call `hook(optimizer, args, kwargs)` before each step; it may return other
+        `(args, kwargs)` for the step.
         """
         return register(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """`hook(optimizer, args, kwargs)` runs after each step."""
+        """Call `hook(optimizer, args, kwargs)` after each step."""
         return register(self._optimizer_step_post_hooks, hook)
 
     def __repr__(self) -> str:
@@ -241,7 +240,7 @@ class Optimizer(Checkpoint):
             self._counts_as_tensors()
 
     def _counts_as_tensors(self) -> None:
-        """Step counts that were saved as numbers, as PyTorch used to, become tensors."""
+        """Turn step counts into tensors; old versions of PyTorch saved them as numbers."""
         for state in self.state.values():
             if "step" in state and not isinstance(state["step"], Tensor):
                 state["step"] = tensor(float(state["step"]), dtype=step_dtype())
@@ -252,6 +251,7 @@ class Optimizer(Checkpoint):
         self._optimizer_step_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 
     def _check_parameter(self, p: Tensor) -> None:
+        """Raise TypeError for a non-tensor, ValueError for the result of an operation."""
         if not isinstance(p, Tensor):
             from internals import typename
 
@@ -262,6 +262,7 @@ class Optimizer(Checkpoint):
             raise ValueError("can't optimize a non-leaf Tensor")
 
     def _check_group(self, added: dict[str, Any]) -> None:
+        """Raise ValueError if only some groups have names, or a parameter is in two groups."""
         named = "param_names" in added
         seen: set[Any] = set()
         for group in self.param_groups:
@@ -276,18 +277,20 @@ class Optimizer(Checkpoint):
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """`hook(optimizer, args, kwargs)` runs before each step of every optimizer."""
+    """Call `hook(optimizer, args, kwargs)` before each step of every optimizer."""
     return register(_global_pre_hooks, hook)
 
 
 def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """`hook(optimizer, args, kwargs)` runs after each step of every optimizer."""
+    """Call `hook(optimizer, args, kwargs)` after each step of every optimizer."""
     return register(_global_post_hooks, hook)
 
 
 def _unpack_names(group: dict[str, Any]) -> None:
-    """`group["params"]` as a list of tensors; the names of (name, tensor) pairs go to
+    """Make `group["params"]` a list of tensors; the names of (name, tensor) pairs are moved to
     `group["param_names"]`.
+
+    Raises TypeError for a set, ValueError if only some tensors have names.
     """
     params = group["params"]
     if isinstance(params, set):

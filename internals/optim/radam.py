@@ -1,9 +1,10 @@
 """RAdam (`torch/optim/radam.py`): Liu et al., "On the variance of the adaptive learning rate and
 beyond", 2020.
 
-In Adam's first steps the average of squares is of few gradients and says little, so the steps are
-of random length. Here they are shortened by what the variance of that average ought to be, and
-while that is not known (about five steps) nothing is divided.
+In Adam's first steps the average of squares is an estimate from few gradients, so its variance is
+large and the length of the steps is unreliable. Here steps are shortened by a factor derived from
+that variance. As long as the variance has no finite value (about five steps), the gradient is not
+divided at all.
 
 How the real one differs: see `internals.optim.adam`.
 """
@@ -26,7 +27,10 @@ from internals.optim.options import (
 
 
 class RAdam(Optimizer):
-    """Adam, rectified. Raises ValueError for negative options, and for betas outside [0, 1)."""
+    """Adam with rectified first steps.
+
+    Raises ValueError for negative options, and for betas outside [0, 1).
+    """
 
     added_later = {
         "foreach": None, "maximize": False, "differentiable": False,
@@ -88,8 +92,10 @@ class RAdam(Optimizer):
 
 
 def _rectification(count: float, beta2: float) -> float | None:
-    """By what a step is shortened; None while there is no saying. `length` is of how many gradients
-    the average is made.
+    """The factor that shortens step `count`; None while the variance is not finite.
+
+    `length` is the effective number of gradients in the average, `longest` its limit (rho_t and
+    rho_inf in the paper).
     """
     longest = 2 / (1 - beta2) - 1
     length = longest - 2 * count * beta2**count / (1 - beta2**count)

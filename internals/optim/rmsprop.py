@@ -25,8 +25,9 @@ from internals.optim.options import (
 
 
 class RMSprop(Optimizer):
-    """`p -= lr * grad / (sqrt(average(grad ** 2)) + eps)`, element by element. Raises ValueError
-    for negative options.
+    """`p -= lr * grad / (sqrt(average(grad ** 2)) + eps)`, element by element.
+
+    Raises ValueError for negative options.
     """
 
     added_later = {
@@ -74,6 +75,7 @@ class RMSprop(Optimizer):
             if group["centered"]:
                 (grad_avg,) = as_real(state["grad_avg"])
                 grad_avg.lerp_(grad, 1 - alpha)
+                # variance = average of squares - square of the average
                 denominator = (
                     square_avg.addcmul(grad_avg, grad_avg, value=-1).sqrt_().add_(group["eps"])
                 )

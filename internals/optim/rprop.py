@@ -1,8 +1,8 @@
 """Rprop (`torch/optim/rprop.py`): Riedmiller and Braun, "RPROP", 1993.
 
-Only the sign of the gradient counts: every element has a step size of its own, which grows while
-the sign stays and shrinks when it changes. Then the element has jumped over a minimum, and stays
-where it is for one step.
+Only the sign of the gradient counts. Every element has its own step size, which grows while the
+sign stays the same and shrinks when it changes: then the element has jumped over a minimum, and it
+is not moved in this step.
 
 How the real one differs: see `internals.optim.adam`.
 """
@@ -23,11 +23,10 @@ from internals.optim.options import (
 
 
 class Rprop(Optimizer):
-    """`p -= step_size * sign(grad)`, element by element. Raises ValueError unless 0 < etas[0] < 1 <
-    etas[1].
+    """`p -= step_size * sign(grad)`, element by element.
 
     `etas` are the factors by which a step size shrinks and grows, `step_sizes` the smallest and the
-    largest.
+    largest. Raises ValueError unless 0 < etas[0] < 1 < etas[1].
     """
 
     added_later = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
@@ -67,6 +66,7 @@ class Rprop(Optimizer):
             sign = grad.mul(prev).sign()
             factor = ones_like(sign).masked_fill_(sign > 0, grow).masked_fill_(sign < 0, shrink)
             step_size.mul_(factor).clamp_(*group["step_sizes"])
+            # sign(0) is 0: no step now, and no change of the step size next time
             grad = grad.masked_fill(sign < 0, 0)
             p.addcmul_(grad.sign(), step_size, value=-1)
             prev.copy_(grad)

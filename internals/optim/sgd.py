@@ -1,14 +1,14 @@
-"""Stochastic gradient descent, with momentum if wanted (`torch/optim/sgd.py`).
+"""Stochastic gradient descent, optionally with momentum (`torch/optim/sgd.py`).
 
-The plain method (Robbins and Monro, "A stochastic approximation method", 1951) walks downhill: `p
--= lr * grad`. Momentum (Polyak, "Some methods of speeding up the convergence of iteration methods",
-1964) walks along a running sum of gradients: `v = momentum * v + grad`. Nesterov's variant, in the
-form of Sutskever, Martens, Dahl and Hinton ("On the importance of initialization and momentum in
-deep learning", 2013), looks one step of momentum ahead.
+The plain method (Robbins and Monro, "A stochastic approximation method", 1951) goes downhill:
+`p -= lr * grad`. Momentum (Polyak, "Some methods of speeding up the convergence of iteration
+methods", 1964) goes along a running sum of gradients: `v = momentum * v + grad`. Nesterov's
+variant, in the form of Sutskever, Martens, Dahl and Hinton ("On the importance of initialization
+and momentum in deep learning", 2013), looks one step of momentum ahead.
 
-The learning rate multiplies `v` when it is used, not the gradient when it is added, as in Sutskever
-et al.: after a change of the learning rate the two differ. `v` begins as the first gradient,
-without dampening.
+The learning rate multiplies `v` when it is applied, while in Sutskever et al. it multiplies the
+gradient when it is added: the two differ after a change of the learning rate. `v` begins as the
+first gradient, without dampening.
 
 How the real one differs: see `internals.optim.optimizer`.
 """
@@ -24,8 +24,7 @@ from internals.optim.options import check_implementation, check_not_negative, ch
 
 
 class SGD(Optimizer):
-    """`p -= lr * grad`, with momentum, L2 penalty (`weight_decay`) and Nesterov's look ahead as
-    options.
+    """`p -= lr * grad`; options are momentum, an L2 penalty (`weight_decay`) and Nesterov momentum.
 
     Raises ValueError for negative options, and for `nesterov` without momentum or with dampening.
     """
@@ -93,6 +92,7 @@ class SGD(Optimizer):
     def _with_momentum(
         self, p: Tensor, grad: Tensor, momentum: float, group: dict[str, Any]
     ) -> Any:
+        """The direction of the step: the updated `v`, or with `nesterov` grad + momentum * v."""
         state = self.state[p]
         v = state.get("momentum_buffer")
         if v is None:

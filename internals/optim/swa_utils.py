@@ -1,10 +1,10 @@
 """The average of a model's parameters over its training (`torch/optim/swa_utils.py`).
 
-Izmailov et al., "Averaging weights leads to wider optima and better generalization", 2018: the
-model that is trained circles around a minimum, an average of where it was lies inside. Either all
-points count alike (SWA), or the latest most (EMA, the exponential moving average).
+Izmailov et al., "Averaging weights leads to wider optima and better generalization", 2018: a model
+in training moves around a minimum, and the average of its positions is closer to it. Either all
+positions have equal weight (SWA), or later ones more (EMA, the exponential moving average).
 
-How the real one differs: it also has `SWALR`, a schedule; and updates all parameters by one call of
+How the real one differs: it also has `SWALR`, a schedule, and updates all parameters by one call of
 a `_foreach` operator.
 """
 
@@ -26,13 +26,13 @@ AverageAll = Callable[[Sequence[Any], Sequence[Any], Any], None]
 
 
 class AveragedModel(Module):
-    """A copy of `model`, on `device` if given, whose parameters are averages; `update_parameters`
-    adds those of another step.
+    """A copy of `model`, on `device` if given, whose parameters are averages; call
+    `update_parameters` after each step to include its parameters.
 
-    `avg_fn(average, value, n)` gives the average of one parameter after n were averaged,
-    `multi_avg_fn` changes lists of them in place. Without either all count alike. Buffers are
-    copied, or averaged as well with `use_buffers`. Raises AssertionError for both functions at
-    once.
+    `avg_fn(average, value, n)` returns the new average of one parameter, if n values are in it
+    already; `multi_avg_fn` changes lists of averages in place. Without either, all values have
+    equal weight. Buffers are copied, or with `use_buffers` averaged as well. Raises AssertionError
+    if both functions are given.
     """
 
     n_averaged: Tensor
@@ -61,7 +61,7 @@ class AveragedModel(Module):
 
     @no_grad()
     def update_parameters(self, model: Module) -> None:
-        """Count the parameters of `model` in. The first time they are copied."""
+        """Include the parameters of `model` in the averages; the first ones are copied."""
         averages, values = (
             _tensors(self.module, self.use_buffers),
             _tensors(model, self.use_buffers),
@@ -71,6 +71,7 @@ class AveragedModel(Module):
             for average, value in zip(averages, values):
                 average.copy_(value)
         elif self.multi_avg_fn is not None:
+            # one call for each device and dtype, as `_foreach` operators require
             for kind in dict.fromkeys((a.device, a.dtype) for a in averages):
                 chosen = [i for i, a in enumerate(averages) if (a.device, a.dtype) == kind]
                 self.multi_avg_fn(
@@ -88,11 +89,11 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: device | None = None) -> None:
-    """Compute the running statistics of the batch normalizations of `model` anew, from the inputs
-    that `loader` yields.
+    """Recompute the running statistics of the batch normalizations of `model`, from the inputs of
+    `loader`.
 
-    The averaged parameters were never trained with the statistics that they have. A batch that is a
-    list or tuple begins with the inputs.
+    The statistics of training belong to other parameters than the averaged ones. If a batch is a
+    list or tuple, its first element is the input.
     """
     layers = {m: m.momentum for m in model.modules() if isinstance(m, _BatchNorm)}
     if not layers:
@@ -101,7 +102,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: device | None = None
     model.train()
     for layer in layers:
         layer.reset_running_stats()
-        layer.momentum = None  # all batches count alike
+        layer.momentum = None  # a plain mean of all batches
     for batch in loader:
         inputs = batch[0] if isinstance(batch, (list, tuple)) else batch
         model(inputs if device is None else inputs.to(device))
@@ -122,7 +123,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> AverageOne:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> AverageAll:
-    """As `get_ema_avg_fn`, in place. Raises ValueError for a decay outside [0, 1]."""
+    """`get_ema_avg_fn` for lists, in place. Raises ValueError for a decay outside [0, 1]."""
     _check_decay(decay)
 
     @no_grad()
@@ -139,7 +140,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> AverageAll:
 
 
 def get_swa_avg_fn() -> AverageOne:
-    """The average of all: each new one counts as 1 of n + 1."""
+    """The mean of all values: a new one has weight 1 / (n + 1)."""
 
     @no_grad()
     def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Tensor) -> Any:
@@ -149,7 +150,7 @@ def get_swa_avg_fn() -> AverageOne:
 
 
 def get_swa_multi_avg_fn() -> AverageAll:
-    """As `get_swa_avg_fn`, in place."""
+    """`get_swa_avg_fn` for lists, in place."""
 
     @no_grad()
     def swa_update(
@@ -165,6 +166,7 @@ def get_swa_multi_avg_fn() -> AverageAll:
 
 
 def _tensors(model: Module, with_buffers: bool) -> list[Any]:
+    """The tensors to be averaged, in a fixed order."""
     return [
         t.detach()
         for t in (

@@ -1,4 +1,4 @@
-"""Where the time goes: `torch.profiler`.
+"""The profiler: how much time and memory each call takes (`torch/profiler`).
 
     with internals.profiler.profile(record_shapes=True) as prof:
         with internals.profiler.record_function("forward"):
@@ -9,24 +9,24 @@
 
 or, for a whole program, `python -m internals.profiler program.py`.
 
-The parts, in the order in which they are met:
+The parts, in the order in which a recording uses them:
 
-    recorder.py      what happens around each call       inputs.py        what goes into it
-    ranges.py        labels, modules, optimizers         memory.py        who takes how many bytes
+    recorder.py      records each call                   inputs.py        its arguments
+    ranges.py        labels, modules, optimizers         memory.py        bytes allocated and freed
     devices.py       work of GPUs                        flops.py         operations, estimated
-    events.py        calls as a tree                     averages.py      added up by name
+    events.py        calls as a tree                     averages.py      sums by name
     table.py         as a table                          chrome_trace.py  as a file for viewers
     session.py       one recording                       scheduling.py    which steps to record
-    profiler.py      recordings by a schedule            overhead.py      what recording costs here
+    profiler.py      recordings by a schedule            overhead.py      the cost of recording
     formatting.py    times and bytes as text             __main__.py      a whole program
 
-While no profile is taken, nobody pays: a profile closes the fast lane (`internals.core.hot`), and
-the way that is left leads past the recorder. A recorded call takes a few microseconds longer than
-an unrecorded one (`overhead()` measures how many), and in-place reuse of memory in compiled
-functions is off.
+Without a profile there is no cost: starting one closes the fast lane (`internals.core.hot`), and
+only the slower path calls the recorder. A recorded call takes a few microseconds longer than an
+unrecorded one (`overhead()` measures how many), and compiled functions do not reuse memory in
+place.
 
-How the real one differs: Kineto records all threads, Python's own calls and what CUPTI reports, at
-a fraction of a microsecond.
+How the real one differs: Kineto records all threads, Python's own calls and the events of CUPTI, at
+a cost of less than a microsecond per call.
 """
 
 from __future__ import annotations

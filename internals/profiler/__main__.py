@@ -1,15 +1,15 @@
-"""`python -m internals.profiler PROGRAM [arguments]`: runs a program, prints where its time went,
-and writes the trace.
+"""`python -m internals.profiler PROGRAM [arguments]`: runs a program, prints how its time was
+spent, and writes the trace.
 
     python -m internals.profiler --memory train.py --epochs 1
     python -m internals.profiler --sort-by cpu_time_total package.module:function 64
 
-PROGRAM is a Python file, or MODULE:FUNCTION, which is called with the arguments: those that read as
-Python literals as such, the others as text. Options of the profiler stand before it. The program is
-recorded from beginning to end, its failure included.
+PROGRAM is a Python file, or MODULE:FUNCTION, which is called with the arguments: Python literals as
+their values, others as text. Options of the profiler come first. The program is recorded from
+beginning to end, even if it fails.
 
-How the real one differs: `python -m torch.utils.bottleneck` ran a script under Python's profiler
-and autograd's; it is gone.
+How the real one differs: `python -m torch.utils.bottleneck`, which ran a script under Python's
+profiler and autograd's, has been removed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Profiles the program and returns its exit status, 2 for one that cannot be found."""
+    """Profile the program and return its exit status; 2 if it cannot be found."""
     options = _parser().parse_args(arguments)
     try:
         run, stem = _program(options.program, options.arguments)
@@ -47,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with prof:
         try:
             run()
+        # if the program exits or fails, its table and trace are written all the same
         except SystemExit as leaving:
             status = _exit_status(leaving)
         except Exception:
@@ -119,7 +120,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def _program(program: str, arguments: list[str]) -> tuple[Callable[[], Any], str]:
-    """What runs the program, and what its trace is called."""
+    """A function that runs the program, and a name for its trace.
+
+    `sys.argv` and `sys.path[0]` are set as Python would set them. Raises FileNotFoundError,
+    ValueError, ImportError or AttributeError for a program that does not exist.
+    """
     if program.endswith(".py") or os.path.isfile(program):
         if not os.path.isfile(program):
             raise FileNotFoundError(f"there is no file {program}")
@@ -140,6 +145,7 @@ def _program(program: str, arguments: list[str]) -> tuple[Callable[[], Any], str
 
 
 def _value(text: str) -> Any:
+    """An argument as a Python literal if it is one, otherwise as text."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
@@ -147,6 +153,7 @@ def _value(text: str) -> Any:
 
 
 def _exit_status(leaving: SystemExit) -> int:
+    """The status of `sys.exit(...)`; a message is printed, as Python does, and means 1."""
     if leaving.code is None or isinstance(leaving.code, int):
         return leaving.code or 0
     print(leaving.code, file=sys.stderr)

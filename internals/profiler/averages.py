@@ -1,10 +1,11 @@
-"""Events together: `events()`, and what `key_averages()` makes of them
+"""Lists of events, and their averages by name: the results of `events()` and `key_averages()`
 (`torch/autograd/profiler_util.py`).
 
-An `EventList` is a list of events, or of averages of events with the same key; both kinds can be
-printed as a table.
+An `EventList` is a list of events, or of averages of events with the same key; both can be printed
+as a table.
 
-How the real one differs: legacy and asynchronous events, whose times have rules of their own.
+How the real one differs: it also has legacy and asynchronous events, whose times follow other
+rules.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ METRICS = ("self_cpu_time_total", "self_cuda_time_total", "self_device_time_tota
 
 
 class FunctionEventAvg(Times):
-    """Events of one key: `count` of them, with their measures added up. `cpu_time` and
-    `device_time` are per call.
+    """The sum of `count` events of one key. `cpu_time` and `device_time` are per call, everything
+    else is the total.
     """
 
     def __init__(self, first: Any) -> None:
@@ -46,7 +47,7 @@ class FunctionEventAvg(Times):
         self.device_memory_usage = self.self_device_memory_usage = 0
 
     def add(self, other: Any) -> FunctionEventAvg:
-        """Count one more event, or the events of another average."""
+        """Add one more event, or the events of another average."""
         for name in (
             "count", "flops", "cpu_time_total", "self_cpu_time_total", "device_time_total",
             "self_device_time_total", "bytes_allocated", "bytes_freed", "cpu_memory_usage",
@@ -87,7 +88,7 @@ class EventList(list[Any]):
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The time of everything recorded on the CPU, in microseconds."""
+        """The total time on the CPU, in microseconds."""
         return sum(event.self_cpu_time_total for event in self)
 
     def table(
@@ -103,12 +104,12 @@ class EventList(list[Any]):
         *,
         times: bool = True,
     ) -> str:
-        """The events as text, a line each, with the columns of PyTorch.
+        """The events as text, one line each, with the columns of PyTorch.
 
-        `sort_by`: an attribute, as "self_cpu_time_total", "cpu_time_total", "cpu_time",
+        `sort_by` is an attribute, such as "self_cpu_time_total", "cpu_time_total", "cpu_time",
         "cpu_memory_usage", "self_cpu_memory_usage", "count", or one with "cuda" for "cpu"; the
-        largest come first. Without it the order is that of the events. `times=False`, which PyTorch
-        does not have, leaves out what another run would show otherwise.
+        largest values come first. Without it the order is that of the events. `times=False`, which
+        PyTorch does not have, omits the columns that differ from run to run.
 
         Raises AttributeError for an attribute that does not exist.
         """
@@ -124,8 +125,8 @@ class EventList(list[Any]):
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
     ) -> EventList:
-        """One average for each name, and, where asked for, sizes of inputs, innermost frames of the
-        stack, overload.
+        """One average for each name; optionally also for each combination of input sizes, of the
+        `group_by_stack_n` innermost frames, and for each overload.
         """
         groups: dict[tuple[Any, ...], FunctionEventAvg] = {}
         for event in self:
@@ -139,6 +140,7 @@ class EventList(list[Any]):
             if average is None:
                 average = groups[key] = FunctionEventAvg(event)
             average.add(event)
+        # properties that were not grouped by may differ within a group, so they are removed
         for average in groups.values():
             average.stack = average.stack[:group_by_stack_n]
             if not group_by_input_shapes:
@@ -150,7 +152,7 @@ class EventList(list[Any]):
         )
 
     def total_average(self) -> FunctionEventAvg:
-        """Everything added up, under the key "Total". Raises ValueError if there is nothing."""
+        """The sum of all events, with the key "Total". Raises ValueError for an empty list."""
         if not self:
             raise ValueError(
                 corrected(
@@ -169,7 +171,7 @@ class EventList(list[Any]):
         """Lines "outermost frame;...;innermost frame value" for flame graph tools, one for each
         event with a stack.
 
-        Raises ValueError for a metric that is none.
+        Raises ValueError for an unknown metric.
         """
         if metric not in METRICS:
             raise ValueError("metric should be one of: " + str(list(METRICS)))
@@ -185,7 +187,7 @@ class EventList(list[Any]):
         return lines
 
     def roots(self) -> list[FunctionEvent]:
-        """The events of the CPU that lie in no other: where a walk through the tree begins."""
+        """The outermost events of the CPU: the roots of the tree."""
         return [
             e for e in self if e.cpu_parent is None and e.device_type is DeviceType.CPU and e.id > 0
         ]

@@ -1,12 +1,12 @@
 """A profile in the format of chrome://tracing, which https://ui.perfetto.dev opens too
 (`torch/profiler`, Kineto's JSON output).
 
-One complete event ("ph": "X") for each span, on the row of its thread: what lies in another's time
-is drawn below it. Arrows lead from an operator to the node that computes its gradient, and from a
-call to the work of a device that it queued. Devices have rows of their own, made by
-`internals.cuda.activity`.
+Each span is a complete event ("ph": "X") in the row of its thread; a viewer draws an event below
+the one that encloses it in time. Arrows lead from an operator to the node that computes its
+gradient, and from a call to the device work that it queued. Devices have their own rows, made by
+`internals.cuda.activity`. Times are in microseconds.
 
-How the real one differs: host and process names, strides of the inputs.
+How the real one differs: it also has host and process names, and strides of the inputs.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ CATEGORIES = {Scope.USER_SCOPE: "user_annotation", Scope.MODULE: "python_functio
 
 
 def chrome_trace(result: Any) -> dict[str, Any]:
-    """The trace of an `internals.profiler.session.Result`."""
+    """The trace of an `internals.profiler.session.Result`, as a dict for `json.dumps`."""
     process = os.getpid()
     host = [e for e in result.events if e.device_type is DeviceType.CPU and e.name != MEMORY]
-    events: list[dict[str, Any]] = [
+    events: list[dict[str, Any]] = [  # "ph": "M" is metadata: names for process and thread
         {
             "ph": "M",
             "name": "process_name",
@@ -68,7 +68,7 @@ def chrome_trace(result: Any) -> dict[str, Any]:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Put `text` where a whole file will be or none. Raises OSError if that cannot be done."""
+    """Write a file atomically: afterwards it is complete, or unchanged. Raises OSError."""
     target = Path(path)
     with tempfile.NamedTemporaryFile(
         "w", dir=target.parent, prefix=target.name, suffix=".part", delete=False, encoding="utf-8"
@@ -89,6 +89,7 @@ def export(result: Any, path: str | os.PathLike[str]) -> None:
 
 
 def _complete(e: FunctionEvent, process: int, thread: int) -> dict[str, Any]:
+    """A complete event, with a start ("ts"), a duration ("dur") and details ("args")."""
     args: dict[str, Any] = {"External id": e.id}
     if e.sequence_nr >= 0:
         args["Sequence number"] = e.sequence_nr
@@ -116,11 +117,15 @@ def _complete(e: FunctionEvent, process: int, thread: int) -> dict[str, Any]:
 def _backward_arrows(
     events: list[FunctionEvent], process: int, thread: int
 ) -> Iterator[dict[str, Any]]:
-    """From the innermost call that made a node to the node's evaluation."""
-    made: dict[int, FunctionEvent] = {}
+    """An arrow from the innermost call that made a node to the node's evaluation in backward.
+
+    An arrow is a pair of events with the same id: "s" where it starts, "f" where it ends.
+    """
+    # by sequence number; inner calls come later and replace outer ones
+    forward_calls: dict[int, FunctionEvent] = {}
     for e in events:
         if e.scope == Scope.BACKWARD_FUNCTION:
-            forward = made.get(e.sequence_nr)
+            forward = forward_calls.get(e.sequence_nr)
             if forward is not None:
                 where = {
                     "id": e.sequence_nr,
@@ -132,11 +137,11 @@ def _backward_arrows(
                 yield {"ph": "s", "ts": forward.time_range.start, **where}
                 yield {"ph": "f", "bp": "e", "ts": e.time_range.start, **where}
         elif e.sequence_nr >= 0 and e.name.startswith("aten::"):
-            made[e.sequence_nr] = e
+            forward_calls[e.sequence_nr] = e
 
 
 def _memory_changes(result: Any, process: int) -> Iterator[dict[str, Any]]:
-    """The allocator's counter at each change, as an instant event with PyTorch's names."""
+    """Each change of the bytes in use, as an instant event ("i") with PyTorch's names."""
     for c in result.memory_changes:
         yield {
             "ph": "i", "s": "t", "cat": "cpu_instant_event", "name": MEMORY, "pid": process,
@@ -150,8 +155,8 @@ def _memory_changes(result: Any, process: int) -> Iterator[dict[str, Any]]:
 
 
 def _device_rows(result: Any) -> Iterator[dict[str, Any]]:
-    """The rows of the devices and of the host's calls of the driver; their clock began when the
-    recording of devices did.
+    """The rows of the devices and of calls of the driver, with times converted to the clock of the
+    profile: theirs started at 0 with the recording of devices.
     """
     if result.activity is None or not len(result.activity):
         return

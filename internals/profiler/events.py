@@ -1,12 +1,12 @@
 """One recorded call, with its place in the tree of calls (`FunctionEvent` in
 `torch/autograd/profiler_util.py`).
 
-An event's time is *total*: it includes the events within it. Its *self* time is what is left when
-they are taken away, so the self times of all events add up to the time of the outermost ones. The
-same goes for memory, and for the time of devices.
+An event's *total* time includes the events within it. Its *self* time is the total without those of
+its direct children, so the self times of all events add up to the time of the outermost ones. The
+same holds for memory, and for device time.
 
-How the real one differs: there the tree is found from the times, since spans come from several
-sources and threads.
+How the real one differs: it derives the tree from the times, as spans come from several sources and
+threads.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ MEMORY = "[memory]"
 
 
 class DeviceType(Enum):
+    """The kind of device on which an event happened."""
+
     CPU = 0
     CUDA = 1
 
@@ -34,7 +36,7 @@ class DeviceType(Enum):
 
 
 class Interval(NamedTuple):
-    """From `start` to `end`, in microseconds since the profile began."""
+    """The time from `start` to `end`, in microseconds since the profile began."""
 
     start: float
     end: float
@@ -62,7 +64,7 @@ class Times:
 
     @property
     def cpu_time(self) -> float:
-        """Per call."""
+        """Microseconds per call."""
         return self.cpu_time_total / self.count if self.count else 0.0
 
     @property
@@ -95,12 +97,11 @@ class Times:
 
 
 class FunctionEvent(Times):
-    """What happened in one call. Times in microseconds, memory in bytes, net: taken less given
-    back.
+    """One call. Times are in microseconds; memory is in bytes, allocated minus freed.
 
-    `bytes_allocated` and `bytes_freed` are this event's own, gross. `cpu_parent`, `cpu_children`:
-    the events around and within. `kernels` is the work of devices that was queued here.
-    `trace_name` tells steps apart, which have one `name`.
+    `bytes_allocated` and `bytes_freed` are those of this event itself. `cpu_parent` and
+    `cpu_children` are the enclosing event and those directly within. `kernels` is the device work
+    that was queued here. Steps share one `name`, while their `trace_name` has the number.
     """
 
     def __init__(self, id: int, name: str, start: float, end: float, thread: int = 1) -> None:
@@ -128,7 +129,7 @@ class FunctionEvent(Times):
 
     @property
     def key(self) -> str:
-        """Under which it is averaged."""
+        """The key under which events are averaged: the name."""
         return self.name
 
     @property
@@ -187,9 +188,12 @@ class FunctionEvent(Times):
 def events_of(
     spans: list[Span], zero: int, with_flops: bool, shapes: bool, use_device: str | None
 ) -> list[FunctionEvent]:
-    """An event for each span, in the same order; times from `zero`."""
+    """An event for each span, in the same order, linked as a tree.
+
+    `zero` is the beginning of the profile in nanoseconds, from which times are counted.
+    """
     events: list[FunctionEvent] = []
-    found: dict[int, FunctionEvent] = {}
+    found: dict[int, FunctionEvent] = {}  # by id() of the span; a parent comes before its children
     for number, span in enumerate(spans, 1):
         event = FunctionEvent(
             number, span.name, (span.start - zero) / 1000, (span.end - zero) / 1000

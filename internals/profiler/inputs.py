@@ -1,8 +1,7 @@
-"""What goes into a call: sizes and dtypes of tensors, the other arguments as text
+"""The recorded arguments of a call: sizes and dtypes of tensors, other arguments as text
 (`torch/csrc/profiler/util.cpp`).
 
-How the real one differs: it also keeps strides, and the values of lists of tensors are left out of
-the arguments' text.
+How the real one differs: it also records strides.
 """
 
 from __future__ import annotations
@@ -13,13 +12,15 @@ from typing import Any, NamedTuple
 from internals.core.geometry import Geometry
 
 LONGEST_TEXT = 64
-# of ints for a tensor, of such lists for a list of tensors, empty for anything else
+# ints for a tensor, a list of such lists for a list of tensors, empty for anything else
 Sizes = list[Any]
 
 
 class Input(NamedTuple):
-    """An argument of a call: `sizes` and `dtype` of a tensor ("Scalar" for a number, "" for
-    others), `text` of a number.
+    """An argument of a call: `sizes` and `dtype` of a tensor, `text` of other values.
+
+    `dtype` is "TensorList" for a list of tensors, "ScalarList" for another list, "Scalar" for a
+    number, "" for anything else.
     """
 
     sizes: Sizes
@@ -28,11 +29,14 @@ class Input(NamedTuple):
 
 
 def describe(args: Sequence[Any]) -> list[Input]:
-    """The arguments of a call in the order of the schema; those of a range are geometries."""
+    """The arguments of a call in the order of the schema. The inputs of a range are given as
+    geometries instead of tensors.
+    """
     return [_describe(a) for a in args]
 
 
 def _describe(value: object) -> Input:
+    """One argument; a tensor is described by its geometry, without keeping it alive."""
     if isinstance(value, Geometry):
         return Input(list(value.sizes), str(value.dtype).rpartition(".")[2], "")
     geometry = getattr(value, "_geometry", None)
@@ -50,6 +54,7 @@ def _describe(value: object) -> Input:
 
 
 def _short(value: object) -> str:
+    """A number, string or list of numbers as text of limited length; "" for anything else."""
     if isinstance(value, (bool, int, float, complex, str)) or (
         isinstance(value, list) and all(isinstance(v, (bool, int, float)) for v in value)
     ):

@@ -1,14 +1,14 @@
-"""Who took and gave back how many bytes, by the allocator's own counter (`torch/csrc/profiler`,
-`reportMemoryUsage`).
+"""The bytes that each span allocates and frees, from the allocator's own counter
+(`torch/csrc/profiler`, `reportMemoryUsage`).
 
-The allocator keeps one number, the bytes in use, and tells of every change while its history is
-recorded. At each change, and wherever a span begins or ends, the number is compared with what it
-was: the difference belongs to the innermost open span. So what is counted here adds up to what
-`internals.cpu.memory_allocated()` says, whatever happened between.
+The allocator counts the bytes in use, and reports every change while its history is recorded. At
+each change, and wherever a span begins or ends, the count is compared with the one before: the
+difference belongs to the innermost open span. So the sum of all differences always agrees with
+`internals.cpu.memory_allocated()`.
 
 Bytes are those of size classes, as everywhere in `internals.cpu`: a tensor of 16 bytes takes 64.
 
-How the real one differs: the allocator reports what was asked for.
+How the real one differs: its allocator reports the requested bytes.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 
 class Change(NamedTuple):
-    """The bytes in use became more or, if negative, less: `total` is what they were then. `device`
-    is -1 for the CPU.
+    """A change by `bytes`, negative if memory was freed; `total` is the number in use afterwards.
+
+    `time` is in nanoseconds, `span` the innermost open span, `device` -1 for the CPU.
     """
 
     time: int
@@ -39,8 +40,8 @@ class Change(NamedTuple):
 
 
 class MemoryLog(list[dict[str, Any]]):
-    """Takes the place of the allocator's history: what is appended to it is told to a history kept
-    before it, too.
+    """Replaces the allocator's history: its `append` is called for every event. Events are passed
+    on to the history that was recorded before.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -52,20 +53,23 @@ class MemoryLog(list[dict[str, Any]]):
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Listen to the allocator."""
+        """A block in which the allocator reports to this log."""
         self._outer = caching_allocator.history
         with caching_allocator.telling(self):
             self._bytes, self._device_bytes = caching_allocator.stats.bytes, bytes_on_devices()
             yield
 
     def append(self, event: dict[str, Any]) -> None:
-        """The allocator has done something."""
+        """Called by the allocator after each allocation and release."""
         if self._outer is not None:
             self._outer.append(event)
         self.sample(self.recorder.current, event["address"], devices=False)
 
     def sample(self, span: Span | None, address: int = 0, devices: bool = True) -> None:
-        """Charge `span` with what has changed since the last time."""
+        """Add the changes since the last call to `span`.
+
+        `devices=False` skips GPUs, whose counters take longer to read.
+        """
         now = caching_allocator.stats.bytes
         if now != self._bytes:
             change, self._bytes = now - self._bytes, now
@@ -83,7 +87,7 @@ class MemoryLog(list[dict[str, Any]]):
 
 
 def bytes_on_devices() -> int:
-    """The bytes in use on all GPUs together; 0 as long as nobody has used one."""
+    """The bytes in use on all GPUs together; 0 if CUDA is not in use."""
     cuda = sys.modules.get("internals.cuda")
     if cuda is None or not cuda.is_initialized():
         return 0

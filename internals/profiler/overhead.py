@@ -1,6 +1,6 @@
-"""What being watched costs, measured where it is asked.
+"""The cost of recording, measured on the machine at hand.
 
-How the real one differs: nothing tells there.
+How the real one differs: PyTorch has no such function.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ CALLS, ROUNDS = 500, 5
 
 
 class Overhead(NamedTuple):
-    """The shortest times found for one call of an operator, in microseconds: as always, and while a
-    profile is taken.
+    """The shortest measured times of one operator call, in microseconds: without a profile, and
+    while one is taken.
     """
 
     unrecorded: float
@@ -25,8 +25,8 @@ class Overhead(NamedTuple):
 
 
 def overhead(**options: Any) -> Overhead:
-    """Measure `relu` of four numbers with and without a profile, which is made with `options` as
-    for `profile`.
+    """Measure `relu` of four numbers without and with a profile, whose options are those of
+    `profile`.
 
     Raises RuntimeError while a profile is being taken.
     """
@@ -37,6 +37,7 @@ def overhead(**options: Any) -> Overhead:
     x = internals.zeros(4)
 
     def fastest() -> float:
+        # the fastest of several rounds: anything slower was disturbed by other programs
         best = float("inf")
         for _ in range(ROUNDS):
             start = perf_counter()

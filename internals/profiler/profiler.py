@@ -1,11 +1,11 @@
 """`internals.profiler.profile`: recordings made by a schedule (`torch/profiler/profiler.py`).
 
-Each call of `step()` asks the schedule what comes next and does what leads there: begin to warm up,
-throw that away and begin in earnest, stop and hand the trace over. A recording is a `Session` of
-its own, so nothing of one cycle is left in the next.
+Each call of `step()` asks the schedule for the next action and makes the transition: start to warm
+up, discard that and start to record, or stop and hand over the trace. Each recording is a new
+`Session`, so nothing is carried from one cycle to the next.
 
-How the real one differs: memory timelines, execution traces, metadata of distributed runs. There a
-profile in a profile stops the outer one with a warning; here it is refused, as it once was there.
+How the real one differs: it also has memory timelines, execution traces and metadata of distributed
+runs. A profile within a profile stops the outer one with a warning; here it raises an error.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class profile:
             model(x)
         print(prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=10))
 
-    activities: what to record; by default the CPU, and CUDA if this process has used it already.
-    schedule, on_trace_ready: see `schedule`; the function gets the profile. record_shapes: sizes of
-    inputs. profile_memory: bytes taken and given back. with_stack: where in the program.
-    with_flops: operations, estimated. with_modules: calls of `nn.Module`s as ranges. acc_events:
-    keep events of earlier cycles, too.
+    activities: by default the CPU, and CUDA if this process has used it already. schedule: the
+    action of each step (see `schedule`). on_trace_ready: called with the profile after each cycle.
+    record_shapes: sizes of inputs. profile_memory: bytes allocated and freed. with_stack: source
+    locations. with_flops: operations, estimated. with_modules: calls of `nn.Module`s as ranges.
+    acc_events: keep the events of earlier cycles, too.
 
-    Raises AssertionError for activities among which there is none, RuntimeError while another
-    profile is being taken.
+    Raises AssertionError if there is no activity to record, RuntimeError while another profile is
+    taken.
     """
 
     def __init__(
@@ -98,8 +98,9 @@ class profile:
         self._begin_step()
 
     def stop(self) -> None:
-        """End. What was being recorded is handed to `on_trace_ready`. Raises AssertionError if it
-        was not started.
+        """End; a running recording is handed to `on_trace_ready`.
+
+        Raises AssertionError if the profile was not started.
         """
         if not self._started:
             raise AssertionError("Profiler must be initialized before stopping trace")
@@ -108,7 +109,7 @@ class profile:
         self._become(self.current_action, None)
 
     def step(self) -> None:
-        """The program has done a step: on to the next."""
+        """Go to the next step of the schedule; call it after each step of the program."""
         if not self._started:
             return
         self._end_step()
@@ -119,8 +120,9 @@ class profile:
         self._begin_step()
 
     def events(self) -> EventList:
-        """What was recorded, in order of its beginning. Raises AssertionError before anything
-        was.
+        """The recorded events of the last cycle, by start time; with `acc_events` of all cycles.
+
+        Raises AssertionError before a recording is finished.
         """
         result = self._finished("accessing events")
         if self.acc_events and self._earlier:
@@ -138,7 +140,7 @@ class profile:
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
     ) -> EventList:
-        """The events added up by name. Raises AssertionError before anything was recorded."""
+        """The events, summed by name. Raises AssertionError before a recording is finished."""
         self._finished("getting key averages")
         return self.events().key_averages(
             group_by_input_shape, group_by_stack_n, group_by_overload_name
@@ -151,8 +153,9 @@ class profile:
         return chrome_trace.chrome_trace(result)
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace of the last cycle, for chrome://tracing or ui.perfetto.dev. Raises
-        OSError if that cannot be done.
+        """Write the trace of the last cycle, for chrome://tracing or ui.perfetto.dev.
+
+        Raises OSError if the file cannot be written.
         """
         chrome_trace.write_text(path, json.dumps(self.chrome_trace()))
 
@@ -165,15 +168,15 @@ class profile:
         export_stacks(self._finished("exporting stacks"), path, metric)
 
     def add_metadata(self, key: str, value: str) -> None:
-        """Put a text into the trace."""
+        """Add a text to the trace, under `key`."""
         self._metadata[key] = str(value)
 
     def add_metadata_json(self, key: str, value: str) -> None:
-        """Put a value, given as JSON, into the trace. Raises ValueError if it is none."""
+        """Add a value, given as JSON, to the trace. Raises ValueError for invalid JSON."""
         self._metadata[key] = json.loads(value)
 
     def _become(self, before: ProfilerAction, after: ProfilerAction | None) -> None:
-        """From what was done in one step to what is done in the next; None: the end."""
+        """The transition from the action of one step to that of the next; None is the end."""
         if before in RECORDING and (
             before is ProfilerAction.RECORD_AND_SAVE or after not in RECORDING
         ):
@@ -205,6 +208,7 @@ class profile:
         self._result = session.result()
 
     def _throw_away(self) -> None:
+        """Stop the current recording, if any, without keeping its result."""
         session, self._session = self._session, None
         if session is not None:
             session.stop()
@@ -220,6 +224,7 @@ class profile:
             self._step_range = None
 
     def _finished(self, purpose: str) -> Result:
+        """The result of the last cycle. Raises AssertionError if there is none."""
         if self._result is None:
             raise AssertionError(f"Profiler must be initialized before {purpose}")
         return self._result
@@ -237,8 +242,8 @@ def supported_activities() -> set[ProfilerActivity]:
 def tensorboard_trace_handler(
     dir_name: str, worker_name: str | None = None
 ) -> Callable[[profile], None]:
-    """For `on_trace_ready`: writes each trace to "`worker_name`.`time`.pt.trace.json" in a folder,
-    made if it is not there.
+    """A function for `on_trace_ready`, which writes each trace to
+    "`worker_name`.`time`.pt.trace.json" in a folder; the folder is created if necessary.
     """
 
     def handler(prof: profile) -> None:

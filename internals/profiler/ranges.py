@@ -1,11 +1,11 @@
-"""Ranges of a program in a profile: the user's labels, calls of modules, steps of optimizers
+"""Named ranges in a profile: your own labels, calls of modules, steps of optimizers
 (`torch/autograd/profiler.py`, `record_function`).
 
     with record_function("## forward ##"):
         y = model(x)
 
-Labels cost next to nothing while nobody records. Modules and optimizers are heard of through hooks,
-which are there only while a profile is taken.
+Labels cost next to nothing without a profile. Modules and optimizers are observed by hooks, which
+are registered only while a profile is taken.
 
 How the real one differs: labels work in compiled functions as well; modules are found in the Python
 stack.
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class record_function:
-    """A label: the block, or the function that it decorates, is a range of its own in a profile.
+    """A label: the block, or each call of the decorated function, is a range in the profile.
 
-    `args` is kept with it, for the reader. Raises TypeError if `name` is no str.
+    `args` is stored as an attribute, but not recorded. Raises TypeError if `name` is not a str.
     """
 
     def __init__(self, name: str, args: str | None = None) -> None:
@@ -38,6 +38,7 @@ class record_function:
                 f"record_function(): argument 'name' must be str, not {type(name).__name__}"
             )
         self.name, self.args = name, args
+        # a stack, as the same label may be entered again before it is left
         self._open: list[tuple[Recorder, Any] | None] = []
 
     def __enter__(self) -> record_function:
@@ -63,8 +64,8 @@ class record_function:
 
 @contextmanager
 def record_modules(recorder: Recorder) -> Iterator[None]:
-    """Calls of modules are ranges "nn.Module: Linear_0": the class, and which instance of it was
-    met.
+    """A block in which calls of modules are ranges: "nn.Module: Linear_0" is the first instance of
+    `Linear` that is called.
     """
     from internals.nn.modules.module import (
         register_module_forward_hook,
@@ -85,7 +86,7 @@ def record_modules(recorder: Recorder) -> Iterator[None]:
 
     def after(module: Module, args: Any, output: Tensor | None) -> None:
         if recording.recorder is recorder:
-            while entered:  # one that failed in a hook of its own was not heard of
+            while entered:  # also end modules within, whose own hooks failed before this one ran
                 inner, span = entered.pop()
                 recorder.exit(span)
                 if inner is module:
@@ -104,7 +105,7 @@ def record_modules(recorder: Recorder) -> Iterator[None]:
 
 @contextmanager
 def record_optimizers(recorder: Recorder) -> Iterator[None]:
-    """Steps of optimizers are ranges "Optimizer.step#SGD.step"."""
+    """A block in which steps of optimizers are ranges: "Optimizer.step#SGD.step"."""
     from internals.optim.optimizer import (
         register_optimizer_step_post_hook,
         register_optimizer_step_pre_hook,

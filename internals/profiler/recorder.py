@@ -1,16 +1,17 @@
-"""What happens around every call while a profile is taken
+"""The recorder, which runs around every call while a profile is taken
 (`torch/csrc/autograd/profiler_kineto.cpp`, `onFunctionEnter` and `onFunctionExit`).
 
-A `Span` is one call, or one range: its name, when it began and ended, and which span it lies in.
-The recorder keeps the innermost one that is open; the dispatcher hands it each operator call
-(`call`), and everybody else a name (`enter`, `exit`).
+A `Span` is one call, or one range: its name, its start and end, and the span that encloses it. The
+recorder keeps the innermost open one. The dispatcher passes it each operator call (`call`); ranges
+are begun and ended by name (`enter`, `exit`).
 
-Being watched must change little. An operator call is made as it would be without a profiler: the
-kernel comes from the operator's table, not from the readable walk. And while a kernel of the CPU
-runs that calls no other operator, the fast lane below it (the allocator's above all) is open again.
+Recording should change the times as little as possible. An operator call is made as it would be
+without a profiler: the kernel comes from the operator's table, not from the slower, readable path.
+And while a CPU kernel runs that calls no other operator, the fast lane (mainly of the allocator) is
+open again.
 
-How the real one differs: spans go to a buffer of each thread and are put together at the end; here
-one thread is recorded, the one that began, as backward runs on it too.
+How the real one differs: each thread has a buffer of spans, which are combined at the end. Here
+only the thread that started the profile is recorded; backward runs on it too.
 """
 
 from __future__ import annotations
@@ -33,16 +34,16 @@ from .memory import MemoryLog
 
 _CPU = 1 << DispatchKey.CPU
 DEEPEST_STACK = 64
-_MADE = "internals._generated"  # code that was made as the program ran is in no module
+_MADE = "internals._generated"  # for code that was generated at run time and has no module
 _NOT_SHOWN = ("internals.core", "internals.profiler", "internals._generated", "contextlib", "runpy")
 
 
 class Span:
     """One call or range. Times are those of `time.perf_counter_ns`; `end` is 0 while it is open.
 
-    `inputs` are the `Input`s, None if nobody wanted them; `stack` the Python frames, innermost
-    first; `allocated` and `freed` the bytes of the CPU allocator in this span but in none within
-    it, `device_bytes` the same for GPUs, net.
+    `inputs` are the `Input`s, None if they are not recorded; `stack` has the Python frames,
+    innermost first. `allocated` and `freed` are the bytes of the CPU allocator in this span but not
+    in those within it; `device_bytes` is the same for GPUs, allocated minus freed.
     """
 
     __slots__ = (
@@ -67,12 +68,10 @@ class Span:
 
 
 class Recorder:
-    """Records what this thread does between `start` and `stop`, in `spans`, in order of their
-    beginning.
+    """Records the calls of this thread between `start` and `stop` in `spans`, by start time.
 
-    shapes: keep the sizes of what goes in. memory: count bytes, which keeps the fast lane closed.
-    stacks: keep where in the program each call was made. `memory_log` is None unless memory is
-    counted.
+    shapes: record the sizes of inputs. memory: count bytes, which keeps the fast lane closed.
+    stacks: record the source location of each call. `memory_log` is None unless memory is counted.
     """
 
     def __init__(self, shapes: bool = False, memory: bool = False, stacks: bool = False) -> None:
@@ -87,9 +86,9 @@ class Recorder:
         self._open = ExitStack()
 
     def start(self) -> None:
-        """From now on this thread is recorded."""
+        """Begin to record this thread."""
         self._call = tls.around or dispatcher.call_unobserved
-        self._alone = tls.around is None
+        self._alone = tls.around is None  # nothing else intercepts operator calls
         with ExitStack() as stack:
             stack.enter_context(around_calls(self.call))
             if self.memory_log is not None:
@@ -100,7 +99,7 @@ class Recorder:
         self.begin = clock()
 
     def stop(self) -> None:
-        """What is still open ends now."""
+        """End the recording, and all spans that are still open."""
         self.end = clock()
         if self.memory_log is not None:
             self.memory_log.sample(self.current)
@@ -111,7 +110,7 @@ class Recorder:
             span.end = span.end or self.end
 
     def check_thread(self) -> None:
-        """Raises RuntimeError in any thread but the one that is recorded."""
+        """Raise RuntimeError in any thread but the recorded one."""
         if threading.get_ident() != self.thread:
             raise RuntimeError("the profiler must be stopped by the thread that started it")
 
@@ -129,8 +128,8 @@ class Recorder:
         if self.stacks:
             span.stack = python_stack()
         if self.memory_log is not None:
-            self.memory_log.sample(outer)
-        span.start = clock()
+            self.memory_log.sample(outer)  # changes until now belong to the enclosing span
+        span.start = clock()  # last, so that the bookkeeping above is not part of the time
         try:
             result = self._run(op, args)
         finally:
@@ -144,7 +143,7 @@ class Recorder:
     def enter(
         self, name: str, scope: Scope, inputs: Sequence[Geometry] = (), sequence_nr: int = -1
     ) -> Span:
-        """Begin a range within the current one."""
+        """Begin a range within the current span, and return it for `exit`."""
         outer = self.current
         span = Span(name, "", scope, outer, -1 if sequence_nr == float("inf") else int(sequence_nr))
         if self.shapes:
@@ -159,9 +158,7 @@ class Recorder:
         return span
 
     def exit(self, span: Span) -> None:
-        """End a range, and whatever was left open in it. A range that has ended already is let
-        be.
-        """
+        """End a range, and all spans in it that are still open. Does nothing if it has ended."""
         if span.end:
             return
         now = clock()
@@ -175,15 +172,16 @@ class Recorder:
         span.end = now
 
     def _run(self, op: OperatorHandle, args: tuple[Any, ...]) -> Any:
+        """Call the operator, by the fastest path that the current state allows."""
         if hot.off != 1 or not self._alone:
-            # others watch, too, or want other keys: the readable way
+            # something else observes calls, or changes the keys: the general path
             return self._call(op, args)
         keys = op.keys_of(args)
         if not keys & BACKEND_MASK:
             return self._call(op, args)
         kernel = op.table[keys]
         if self.memory_log is None and keys & BACKEND_MASK == _CPU and self._is_leaf(op):
-            hot.off -= 1
+            hot.off -= 1  # open the fast lane: no operator call inside could be missed
             try:
                 return kernel(*args)
             finally:
@@ -191,6 +189,7 @@ class Recorder:
         return kernel(*args)
 
     def _is_leaf(self, op: OperatorHandle) -> bool:
+        """`is_leaf`, computed once for each operator."""
         leaf = self._leaves.get(op)
         if leaf is None:
             leaf = self._leaves[op] = is_leaf(op)
@@ -198,8 +197,8 @@ class Recorder:
 
 
 def is_leaf(op: OperatorHandle) -> bool:
-    """Whether what runs for `op` on the CPU is known to call no operator: a kernel of
-    `aten.native`, a generated derivative.
+    """Whether `op` on the CPU is known to call no other operator: its kernel is one of
+    `aten.native`, its derivative a generated one.
     """
     kernels = op.kernels
     if (
@@ -212,6 +211,7 @@ def is_leaf(op: OperatorHandle) -> bool:
     if autograd is not None and not _module(autograd).startswith("internals._generated.autograd_"):
         return False
     where = _module(kernels[DispatchKey.CPU])
+    # a generated in-place variant is a leaf if its functional form is: "add_.Tensor", "add.Tensor"
     if where == "internals._generated.variants" and op.schema.is_inplace:
         base = dispatcher.operators.get(
             op.name.replace("_.", ".") if "." in op.name else op.name[:-1]
@@ -220,7 +220,7 @@ def is_leaf(op: OperatorHandle) -> bool:
     return where.startswith("internals.aten.native.")
 
 
-# Kernels of `aten.native` that do call operators.
+# Operators whose kernels in `aten.native` do call other operators.
 _CALL_OPERATORS = {
     "aten::isinf", "aten::isfinite", "aten::glu", "aten::glu_backward", "aten::native_dropout",
     "aten::native_dropout_backward", "aten::select_backward", "aten::slice_backward",
@@ -229,6 +229,7 @@ _CALL_OPERATORS = {
 
 
 def _module(kernel: KernelFunction) -> str:
+    """The module of a kernel, which may not be imported yet: "module:function"."""
     target = kernel.target
     return (
         target.partition(":")[0]
@@ -238,7 +239,7 @@ def _module(kernel: KernelFunction) -> str:
 
 
 def sequence_nr_of(result: object) -> int:
-    """The number of the node that was made for a call's result, -1 if none was."""
+    """The sequence number of the autograd node of a call's result; -1 without one."""
     if isinstance(result, (tuple, list)) and result:
         result = result[0]
     meta = getattr(result, "_autograd_meta", None)
@@ -247,10 +248,11 @@ def sequence_nr_of(result: object) -> int:
 
 
 def python_stack() -> tuple[str, ...]:
-    """Where the program is, innermost first, as "file(line): function". The frames of the layers
-    below are left out.
+    """The frames of the program, innermost first, as "file(line): function".
+
+    Frames of the profiler, the dispatcher and generated code are skipped.
     """
-    frame: Any = sys._getframe(2)
+    frame: Any = sys._getframe(2)  # neither this function nor the recorder's
     found: list[str] = []
     while frame is not None and len(found) < DEEPEST_STACK:
         if not frame.f_globals.get("__name__", _MADE).startswith(_NOT_SHOWN):

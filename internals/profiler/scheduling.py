@@ -1,12 +1,12 @@
-"""When to record in a long run: `schedule` gives a function from the number of a step to what is
-done in it (`torch/profiler/profiler.py`).
+"""Schedules for long runs: `schedule` returns a function from the number of a step to the
+profiler's action in it (`torch/profiler/profiler.py`).
 
     schedule(skip_first=10, wait=5, warmup=1, active=3, repeat=2)
 
-skips ten steps, then twice: five steps without the profiler, one in which it runs but what it finds
-is thrown away, three that are recorded. With `repeat=0` it goes on for ever.
+skips ten steps, and then twice has five steps without the profiler, one that is recorded but
+discarded, and three that are recorded and kept. With `repeat=0` there is no end.
 
-How the real one differs: in nothing.
+How the real one differs: its `ProfilerActivity` has more kinds of devices.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from enum import Enum
 
 
 class ProfilerAction(Enum):
-    """What is done in a step. After RECORD_AND_SAVE the trace is handed to `on_trace_ready`."""
+    """The profiler's action in a step. After RECORD_AND_SAVE, `on_trace_ready` gets the trace."""
 
     NONE = 0
     WARMUP = 1
@@ -26,7 +26,7 @@ class ProfilerAction(Enum):
 
 
 class ProfilerActivity(Enum):
-    """What can be recorded here."""
+    """The kinds of devices that can be recorded."""
 
     CPU = 0
     CUDA = 2
@@ -44,9 +44,11 @@ def schedule(
     skip_first: int = 0,
     skip_first_wait: int = 0,
 ) -> Callable[[int], ProfilerAction]:
-    """See the module. `skip_first_wait`, if not 0, leaves the `wait` of the first cycle out.
+    """A function from the number of a step to its action: first `skip_first` steps without the
+    profiler, then `repeat` cycles of `wait`, `warmup` and `active` steps.
 
-    Raises AssertionError for numbers that make no sense.
+    `skip_first_wait`, if not 0, omits the `wait` of the first cycle. Raises AssertionError for
+    negative numbers, and unless `active` is positive.
     """
     if not (wait >= 0 and warmup >= 0 and active > 0 and repeat >= 0 and skip_first >= 0):
         raise AssertionError(
@@ -61,25 +63,26 @@ def schedule(
     cycle = wait + warmup + active
 
     def action(step: int) -> ProfilerAction:
+        """The action of a step, counted from 0."""
         if step < 0:
             raise AssertionError(f"Step must be non-negative. Got {step}.")
         if step < skip_first:
             return ProfilerAction.NONE
-        step -= skip_first
+        step -= skip_first  # counted from the first cycle on
         if skip_first_wait:
             step += wait
         if repeat and step // cycle >= repeat:
             return ProfilerAction.NONE
-        place = step % cycle
-        if place < wait:
+        position = step % cycle
+        if position < wait:
             return ProfilerAction.NONE
-        if place < wait + warmup:
+        if position < wait + warmup:
             return ProfilerAction.WARMUP
-        return ProfilerAction.RECORD if place < cycle - 1 else ProfilerAction.RECORD_AND_SAVE
+        return ProfilerAction.RECORD if position < cycle - 1 else ProfilerAction.RECORD_AND_SAVE
 
     return action
 
 
 def always(step: int) -> ProfilerAction:
-    """Without a schedule everything is recorded."""
+    """The schedule that records every step."""
     return ProfilerAction.RECORD

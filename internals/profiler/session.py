@@ -1,12 +1,12 @@
-"""One profile: what is hung in when it starts, and what was found when it stops
+"""One recording: `Session` installs the recorder and its hooks, `Result` has the events
 (`torch/autograd/profiler.py`).
 
     with internals.autograd.profiler.profile() as prof: ...
 
-A `Session` is one recording. `profile` here is the plain one, from beginning to end; that of
-`internals.profiler` makes as many as its schedule wants.
+`profile` in this file makes one recording, from beginning to end; that of `internals.profiler`
+makes as many as its schedule demands.
 
-How the real one differs: several threads may be recorded, and a trace may be taken from outside
+How the real one differs: several threads may be recorded, and a trace may be requested from outside
 while a program runs.
 """
 
@@ -28,10 +28,9 @@ _lock = threading.Lock()
 
 
 class Result:
-    """What a recording found. `zero` is when it began, on the clock of `time.perf_counter_ns`.
+    """The events of a recording. `zero` is its beginning, on the clock of `time.perf_counter_ns`.
 
-    `activity` is the recording of devices, if there is one, and `activity_offset` how many
-    microseconds later it began.
+    `activity` is the recording of devices or None; it began `activity_offset` microseconds later.
     """
 
     def __init__(self, session: Session) -> None:
@@ -56,7 +55,7 @@ class Result:
         )
 
     def _outside(self, use_device: str | None) -> list[FunctionEvent]:
-        """An event "[memory]" for each change of memory that happened in no call."""
+        """An event "[memory]" for each change of memory outside of all spans."""
         found = []
         for change in self.memory_changes:
             if change.span is None:
@@ -74,10 +73,8 @@ class Result:
 
 
 class Session:
-    """A recording being made; `start` it, `stop` it, ask for the `result`. Only one can be made at
-    a time.
-
-    `start` raises RuntimeError while another one runs.
+    """A recording in progress: call `start`, `stop`, and then `result`. There can be only one at a
+    time: `start` raises RuntimeError while another one runs.
     """
 
     def __init__(
@@ -98,7 +95,7 @@ class Session:
         self._hooks = ExitStack()
 
     def start(self) -> None:
-        """Begin. Raises RuntimeError while another profile is being taken."""
+        """Begin. Raises RuntimeError while another profile is taken."""
         with _lock:
             if _running:
                 where = (
@@ -108,6 +105,8 @@ class Session:
                 )
                 raise RuntimeError(f"Profiler is already enabled on {where}")
             _running.append(self.recorder)
+        # If any step fails, `undo` reverts the earlier ones; otherwise `stop` does that later, in
+        # reverse order: the devices first, which includes waiting for them.
         with ExitStack() as undo:
             undo.callback(_running.remove, self.recorder)
             undo.enter_context(record_optimizers(self.recorder))
@@ -121,8 +120,9 @@ class Session:
             self._hooks = undo.pop_all()
 
     def stop(self) -> None:
-        """End, when the devices have done their work. Raises RuntimeError in another thread than
-        that of `start`.
+        """End, after waiting for the devices.
+
+        Raises RuntimeError in a thread other than that of `start`.
         """
         self.recorder.check_thread()
         self._hooks.close()
@@ -136,14 +136,13 @@ class Session:
 
 
 class profile:
-    """`torch.autograd.profiler.profile`: records what happens in a block; `enabled=False` records
-    nothing.
+    """`torch.autograd.profiler.profile`: records the calls in a block, unless `enabled=False`.
 
     Afterwards `key_averages()`, `table()`, `function_events`, `total_average()`,
-    `export_chrome_trace(path)` and `export_stacks(path)` say what was found. Raises RuntimeError on
-    entering it twice, and while another profile is taken. `use_device="cuda"` (once
-    `use_cuda=True`) records devices as well; the other parameters are those of
-    `internals.profiler.profile`.
+    `export_chrome_trace(path)` and `export_stacks(path)` give the results. `use_device="cuda"`
+    (formerly `use_cuda=True`) records devices as well; the other parameters are those of
+    `internals.profiler.profile`. Raises RuntimeError when it is entered twice, and while another
+    profile is taken.
     """
 
     def __init__(
@@ -194,7 +193,7 @@ class profile:
 
     @property
     def result(self) -> Result:
-        """Raises RuntimeError before the block has ended."""
+        """The result of the recording. Raises RuntimeError before the block has ended."""
         if self._result is None:
             raise RuntimeError("Profiler didn't finish running")
         return self._result
@@ -247,8 +246,9 @@ class profile:
 
 
 def export_stacks(result: Result, path: str | os.PathLike[str], metric: str) -> None:
-    """Write the stacks for a flame graph tool. Raises AssertionError if none were recorded,
-    ValueError for a wrong metric.
+    """Write the stacks for a flame graph tool.
+
+    Raises AssertionError if none were recorded, ValueError for an unknown metric.
     """
     if not result.with_stack:
         raise AssertionError("export_stacks() requires with_stack=True")

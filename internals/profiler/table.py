@@ -1,11 +1,11 @@
 """The table that `key_averages().table()` prints (`_build_table` in
 `torch/autograd/profiler_util.py`).
 
-A column is a heading, a width, and what to say of an event; which columns there are depends on what
-was recorded.
+A column has a heading, a width, and a function from an event to its text; there are only columns
+for what was recorded.
 
-How the real one differs: a column for the number of the node in a distributed run. It has no
-`times=False`, which leaves out the columns that differ from run to run.
+How the real one differs: it has a column for the number of the node in a distributed run, and no
+`times=False`, which omits the columns that differ from run to run.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ FLOPS = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
 
 
 class Column(NamedTuple):
+    """One column: `say` gives the text of its cell for an event, `align` is ">" or "<"."""
+
     heading: str
     width: int
     say: Callable[[Any], str]
@@ -46,7 +48,7 @@ def build_table(
     if not events:
         return ""
     if sort_by is not None:
-        key = sort_by.replace("cuda", "device")
+        key = sort_by.replace("cuda", "device")  # "cuda" is the older name of these attributes
         events = sorted(events, key=lambda event: getattr(event, key), reverse=True)
     columns = name_columns(events, name_width)
     if times:
@@ -84,6 +86,7 @@ def build_table(
     for e in shown if row_limit < 0 else shown[:row_limit]:
         lines.append(line([c.say(e) for c in columns]))
         if source is not None:
+            # the first frame is in the event's own line; the others and an empty line follow
             for frame in (*e.stack[1:], ""):
                 lines.append(
                     line(
@@ -97,6 +100,7 @@ def build_table(
 
 
 def name_columns(events: Sequence[Any], limit: int | None) -> list[Column]:
+    """The name, and the overload if any event has one; long names are cut to `limit`."""
     width = _at_most(max(len(e.key) for e in events) + 4, limit)
 
     def short(name: str) -> str:
@@ -109,6 +113,7 @@ def name_columns(events: Sequence[Any], limit: int | None) -> list[Column]:
 
 
 def time_columns(events: Sequence[Any], unit: str | None) -> list[Column]:
+    """Times on the CPU, with shares of the total, and on the device if there were any."""
     whole = sum(e.self_cpu_time_total for e in events)
     columns = [
         Column("Self CPU %", WIDTH, lambda e: format_share(e.self_cpu_time_total, whole)),
@@ -131,6 +136,7 @@ def time_columns(events: Sequence[Any], unit: str | None) -> list[Column]:
 
 
 def memory_columns(events: Sequence[Any]) -> list[Column]:
+    """Bytes allocated minus freed, on the CPU and, if there were any, on the device."""
     columns = [
         Column("CPU Mem", WIDTH, lambda e: format_memory(e.cpu_memory_usage)),
         Column("Self CPU Mem", WIDTH, lambda e: format_memory(e.self_cpu_memory_usage)),
@@ -147,7 +153,7 @@ def memory_columns(events: Sequence[Any]) -> list[Column]:
 
 
 def flops_columns(events: Sequence[Any]) -> list[Column]:
-    """In the unit that suits the smallest number; no column if no number is known."""
+    """Operations, in the unit for the smallest number; no column if none are known."""
     known = [e.flops for e in events if e.flops > 0]
     if not known:
         return []
@@ -162,6 +168,7 @@ def flops_columns(events: Sequence[Any]) -> list[Column]:
 
 
 def totals(events: Sequence[Any], unit: str | None, times: bool) -> list[str]:
+    """The lines below the table."""
     if not times:
         return [f"Calls in total: {sum(e.count for e in events)}"]
     lines = [
@@ -175,8 +182,8 @@ def totals(events: Sequence[Any], unit: str | None, times: bool) -> list[str]:
 
 
 def device_total(events: Sequence[Any]) -> float:
-    """The time of the devices' own work: what the calls that queued it say of it is not counted
-    again.
+    """The total time of device work. Only the events of devices count: those of the calls that
+    queued the work have the same time once more.
     """
     return sum(e.self_device_time_total for e in events if e.device_type is not DeviceType.CPU)
 
@@ -190,4 +197,5 @@ def _at_most(width: int, limit: int | None) -> int:
 
 
 def _end_of(path: str, width: int) -> str:
+    """The last `width` characters, as the end of a path says more than its beginning."""
     return path if len(path) <= width else "..." + path[len(path) - width + 3 :]

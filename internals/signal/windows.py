@@ -1,15 +1,14 @@
-"""Windows as scipy.signal has them: symmetric unless told otherwise
-(`torch/signal/windows/windows.py`).
+"""Window functions as in scipy.signal, symmetric by default (`torch/signal/windows/windows.py`).
 
-Each is a curve over M points that lie at equal distances. A window for filters is symmetric, its
-last point the mirror image of the first (`sym=True`). One for spectra is periodic: of M + 1
-symmetric points the last is left out, being the first of the next piece.
+Each is a curve (M,) over M equidistant points. A window for filters is symmetric: the last point
+mirrors the first (`sym=True`). A window for spectra is periodic: of M + 1 symmetric points the last
+is omitted, as it is the first point of the next period.
 
 All take the keywords of a factory, `dtype`, `layout`, `device` and `requires_grad`, and raise
 ValueError for a negative M and for dtypes other than float32 and float64. `torch.hann_window` and
-its kind are older, and operators (`aten.native.fft.signal_windows`).
+similar functions are older, and operators (`aten.native.fft.signal_windows`).
 
-How the real one differs: every function spells its keywords out, and repeats the checks.
+How the real one differs: every function lists all keywords, and repeats the checks.
 """
 
 from __future__ import annotations
@@ -32,10 +31,9 @@ __all__ = [
 
 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: Any) -> Any:
-    """a₀ - a₁ cos(k) + a₂ cos(2k) - ..., for k once around the circle: what the following five are
-    made of.
+    """a₀ - a₁ cos(k) + a₂ cos(2k) - ..., for k from 0 to 2π; the following five are special cases.
 
-    Raises TypeError unless `a` can be iterated, ValueError if there is nothing in it.
+    Raises TypeError unless `a` is iterable, ValueError if it is empty.
     """
     options = _checked("general_cosine", M, **options)
     if M < 2:
@@ -48,6 +46,7 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: A
     own = {name: options[name] for name in ("dtype", "device", "requires_grad")}
     signed = torch.tensor([(-1) ** i * w for i, w in enumerate(a)], **own)
     i = torch.arange(signed.shape[0], **own)
+    # (terms, 1) * cos((terms, 1) * (M,)), summed over the terms
     return (signed.unsqueeze(-1) * torch.cos(i.unsqueeze(-1) * k)).sum(0)
 
 
@@ -57,7 +56,7 @@ def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options:
 
 
 def hamming(M: int, *, sym: bool = True, **options: Any) -> Any:
-    """0.54 - 0.46 cos(k): its ends are not quite 0, and its spectrum's first side lobe is low."""
+    """0.54 - 0.46 cos(k): 0.08 at the ends, which makes the first side lobe of its spectrum low."""
     return general_hamming(M, sym=sym, **options)
 
 
@@ -67,17 +66,17 @@ def hann(M: int, *, sym: bool = True, **options: Any) -> Any:
 
 
 def blackman(M: int, *, sym: bool = True, **options: Any) -> Any:
-    """Three cosines."""
+    """0.42 - 0.5 cos(k) + 0.08 cos(2k): 0 at the ends."""
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **_checked("blackman", M, **options))
 
 
 def nuttall(M: int, *, sym: bool = True, **options: Any) -> Any:
-    """Four cosines, chosen for the lowest side lobes."""
+    """Four terms whose coefficients minimize the side lobes of the spectrum."""
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **options)
 
 
 def cosine(M: int, *, sym: bool = True, **options: Any) -> Any:
-    """Half a wave of a sine; its first point is half a step from 0."""
+    """Half a period of a sine; the first point is half a step after 0."""
     options = _checked("cosine", M, **options)
     if not M:
         return _short(M, options)
@@ -86,13 +85,13 @@ def cosine(M: int, *, sym: bool = True, **options: Any) -> Any:
 
 
 def bartlett(M: int, *, sym: bool = True, **options: Any) -> Any:
-    """A triangle."""
+    """A triangle: 0 at the ends, 1 in the middle."""
     options = _checked("bartlett", M, **options)
     return _short(M, options) if M < 2 else 1 - torch.abs(_points(M, -1, 2 / (M - sym), options))
 
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> Any:
-    """A bell, `std` steps wide. Raises ValueError unless that is positive."""
+    """exp(-(k / std)² / 2), k steps from the middle. Raises ValueError unless `std` is positive."""
     options = _checked("gaussian", M, **options)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
@@ -121,8 +120,9 @@ def exponential(
 
 
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> Any:
-    """I₀(beta √(1 - x²)) / I₀(beta) for x from -1 to 1, I₀ the modified Bessel function. Raises
-    ValueError for beta < 0.
+    """I₀(beta √(1 - x²)) / I₀(beta) for x from -1 to 1, with the modified Bessel function I₀.
+
+    Raises ValueError for a negative `beta`.
     """
     options = _checked("kaiser", M, **options)
     if beta < 0:
@@ -143,7 +143,7 @@ def _checked(
     device: device | None = None,
     requires_grad: bool = False,
 ) -> dict[str, Any]:
-    """The keywords for a factory, completed."""
+    """The keywords for a factory, with defaults filled in; ValueError if they are not allowed."""
     dtype = dtype or torch.get_default_dtype()
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
@@ -155,14 +155,17 @@ def _checked(
 
 
 def _points(M: int, first: float, step: float, options: dict[str, Any]) -> Any:
+    """M numbers (M,), from `first` by `step`."""
     return torch.linspace(first, first + (M - 1) * step, M, **options)
 
 
 def _period(M: int, sym: bool, more: int = 0) -> int:
-    """How many steps it takes around: M - 1 of a symmetric window, M of a periodic one."""
+    """The number of steps in a period: M - 1 for a symmetric window, M for a periodic one; `more`
+    is added.
+    """
     return M + more - 1 if sym or M < 2 else M + more
 
 
 def _short(M: int, options: dict[str, Any]) -> Any:
-    """No points, or a single one: 1."""
+    """A window of no point, or of a single 1."""
     return torch.ones((M,), **options)

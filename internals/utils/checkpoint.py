@@ -1,12 +1,13 @@
-"""Trading time for memory: compute twice instead of keeping (`torch/utils/checkpoint.py`).
+"""Trading time for memory: tensors for backward are computed twice instead of saved
+(`torch/utils/checkpoint.py`).
 
-`checkpoint(block, x)` runs `block(x)` and keeps nothing of what its nodes would save but a number.
-When backward asks for the first of the saved tensors, the block runs again, and this time they are
-kept, until each has been asked for. It is a use of `saved_tensors_hooks`.
+`checkpoint(block, x)` runs `block(x)`, but its nodes save only a number for each tensor. When
+backward needs the first of them, the block runs again, and this time the tensors are kept until
+each has been used. This is done by `saved_tensors_hooks`.
 
-How the real one differs: it stops recomputing as soon as everything wanted is there, compares the
-recomputed shapes with those of the first run, restores autocast, and has the older way with a
-`Function` (`use_reentrant=True`) too.
+How the real one differs: it stops recomputing as soon as all tensors are there, compares the
+recomputed shapes with those of the first run, restores autocast, and also has the older form with a
+`Function` (`use_reentrant=True`).
 """
 
 from __future__ import annotations
@@ -30,13 +31,12 @@ def checkpoint(
     preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """`function(*args, **kwargs)`, of which backward keeps nothing but the arguments; it runs again
+    """`function(*args, **kwargs)`, for whose backward only the arguments are kept; it runs again
     during backward.
 
-    Dropout draws the same numbers again if `preserve_rng_state`: the generators of the CPU and of
-    the GPUs that the arguments are on are set back for the second run. `use_reentrant` makes no
-    difference here. Raises RuntimeError in backward when the function saves fewer tensors the
-    second time.
+    With `preserve_rng_state`, dropout draws the same numbers again: the generators of the CPU and
+    of the GPUs of the arguments are reset for the second run. `use_reentrant` has no effect here.
+    Backward raises RuntimeError if the function saves fewer tensors the second time.
     """
     run = _Run(function, args, kwargs, _RandomState(args) if preserve_rng_state else None)
     with saved_tensors_hooks(run.pack, run.unpack):
@@ -44,7 +44,10 @@ def checkpoint(
 
 
 def checkpoint_sequential(functions: Any, segments: int, input: Any, **kwargs: Any) -> Any:
-    """A sequence of modules cut into `segments`, each checkpointed but the last."""
+    """Run a sequence of modules in `segments`, each checkpointed but the last.
+
+    The last one is needed first in backward, so checkpointing it would save nothing.
+    """
     functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = len(functions) // segments
     for i in range(segments - 1):
@@ -53,8 +56,8 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, **kwargs: A
 
 
 class _Run:
-    """One checkpointed call: the number of each tensor it saved and, while backward is at it, the
-    tensors of the second run.
+    """One checkpointed call: how many tensors it saved and, during backward, the tensors of the
+    second run, by number.
     """
 
     def __init__(
@@ -69,10 +72,12 @@ class _Run:
         self.again: dict[int, Any] = {}
 
     def pack(self, t: Tensor) -> int:
+        """In the first run, save a number instead of the tensor."""
         self.saved += 1
         return self.saved - 1
 
     def unpack(self, number: int) -> Any:
+        """In backward, the tensor with this number; the first one makes the function run again."""
         if number not in self.again:
             self._recompute()
         if number not in self.again:
@@ -82,11 +87,13 @@ class _Run:
                 f"Number of tensors saved during forward: {self.saved}\n"
                 f"Number of tensors saved during recomputation: {len(self.again)}."
             )
-        return self.again.pop(number)
+        return self.again.pop(number)  # frees the tensor after its last use
 
     def _recompute(self) -> None:
+        """Run the function again, and keep the tensors that its nodes save."""
         self.again = {}
 
+        # the second run saves its tensors in the same order, so they get the same numbers
         def keep(t: Tensor) -> None:
             self.again[len(self.again)] = t.detach()
 
@@ -95,10 +102,10 @@ class _Run:
 
 
 class _RandomState:
-    """Where the generators stood when it was made. As a context: they stand there again, and
-    afterwards where they stood before.
+    """The states of the random generators at construction. As a context manager, it restores them,
+    and afterwards the states from before the block.
 
-    The generators are the CPU's and those of the GPUs among the devices of the tensors in `args`
+    The generators are those of the CPU and of the GPUs of the tensors in `args`
     (`get_device_states`).
     """
 
@@ -129,6 +136,8 @@ class _RandomState:
 
 
 class _Chain:
+    """Functions as one: each is called with the result of the one before."""
+
     def __init__(self, functions: list[Any]) -> None:
         self.functions = functions
 
@@ -139,4 +148,5 @@ class _Chain:
 
 
 def _no_backward(packed: Any) -> Any:
+    """The unpack hook of the second run, whose graph is never used."""
     raise RuntimeError("checkpoint: the recomputed graph is not run backward")

@@ -1,12 +1,9 @@
-"""`BackwardHook`, which makes the backward hooks of modules (`torch/utils/hooks.py`), and the door
-to `RemovableHandle`.
+"""`BackwardHook`, which implements the backward hooks of modules (`torch/utils/hooks.py`).
 
-Autograd knows operations, not modules. To be told when the gradient passes a module, `BackwardHook`
-lets the module's inputs and outputs go through an operation that does nothing, and hooks the two
-nodes this leaves in the graph: the gradient meets the outputs' node first and the inputs' node
-last.
-
-How the real one differs: it does not.
+Autograd knows operations, not modules. To observe the gradients of a module, `BackwardHook` passes
+the module's inputs and outputs through an identity operation, and registers hooks on the two nodes
+that these add to the graph. In backward, the node of the outputs is reached before all nodes of the
+module, and the node of the inputs after them.
 """
 
 from __future__ import annotations
@@ -24,8 +21,10 @@ __all__ = ["BackwardHook", "RemovableHandle"]
 
 
 class WrappedHook:
-    """A hook that is also shown a module, to which it keeps no strong reference: the module keeps
-    the hook.
+    """A hook that gets a module as its first argument.
+
+    It has only a weak reference to the module: as the module refers to the hook, a strong one would
+    make a cycle.
     """
 
     def __init__(self, hook: Callable[..., Any], module: object = None) -> None:
@@ -59,13 +58,13 @@ _NO_INPUT = (
 class BackwardHook:
     """The backward hooks of one call of a module.
 
-    `setup_input_hook` and `setup_output_hook` return the arguments and the result as they are to be
-    used instead. Entries that are no tensors pass by; the user's hooks see None for them.
+    `setup_input_hook` and `setup_output_hook` return the arguments and the result that replace the
+    given ones. Non-tensor entries stay as they are; hooks get None for them.
     """
 
     def __init__(self, module: object, user_hooks: list[Any], user_pre_hooks: list[Any]) -> None:
         self.module, self.user_hooks, self.user_pre_hooks = module, user_hooks, user_pre_hooks
-        # what the outputs' node saw, until the inputs' node has used it
+        # the gradients of the outputs, until those of the inputs are there too
         self.grad_outputs: Any = None
         self.inputs: TensorPositions | None = None
         self.n_inputs = 0
@@ -81,8 +80,8 @@ class BackwardHook:
         return outputs if isinstance(result, tuple) else outputs[0]
 
     def _at_outputs(self, _: Sequence[Tensor], grad_output: tuple[Any, ...]) -> Any:
-        """Runs when the gradients of the outputs are there, before any of the module's own
-        operations.
+        """Called with the gradients of the outputs, before the backward of the module's operations:
+        run the pre-hooks, and return the gradients to continue with.
         """
         assert self.outputs is not None
         grads = self.outputs.spread(grad_output)
@@ -97,7 +96,7 @@ class BackwardHook:
                 )
             grads = changed
         if self.inputs is None:
-            # nothing will be computed for the inputs: this is the only occasion
+            # no gradients of inputs will be computed, so the hooks run now
             warnings.warn(_NO_INPUT, stacklevel=5)
             self._without_inputs(grads)
         else:
@@ -105,6 +104,7 @@ class BackwardHook:
         return self.outputs.collect(grads)
 
     def _without_inputs(self, grads: Sequence[Tensor]) -> None:
+        """Run the hooks with None for all inputs. Raises RuntimeError if one returns gradients."""
         for hook in self.user_hooks:
             changed = hook(self.module, (None,) * self.n_inputs, grads)
             if changed is not None and not (
@@ -116,11 +116,11 @@ class BackwardHook:
                 )
 
     def _at_inputs(self, grad_input: tuple[Any, ...], _: Sequence[Tensor | None]) -> Any:
-        """Runs when the gradients of the inputs are there, after all of the module's own
-        operations.
+        """Called with the gradients of the inputs, after the backward of the module's operations:
+        run the hooks, and return the gradients to continue with.
         """
         if self.grad_outputs is None:
-            # they came by another way than the module's output, as in double backward
+            # the gradient did not come through the module's outputs, as in double backward
             return None
         assert self.inputs is not None
         grads = self.inputs.spread(grad_input)
@@ -139,27 +139,28 @@ class BackwardHook:
 
 
 class TensorPositions:
-    """Where among `n` values the tensors are."""
+    """The positions of the tensors among `n` values."""
 
     def __init__(self, indices: list[int], n: int) -> None:
         self.indices, self.n = indices, n
 
     def spread(self, tensors: Sequence[Any]) -> tuple[Any, ...]:
-        """`n` values: the tensors at their places, None elsewhere."""
+        """`n` values: the tensors at their positions, None elsewhere."""
         values = dict(zip(self.indices, tensors))
         return tuple(values.get(i) for i in range(self.n))
 
     def collect(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """The inverse of `spread`: only the tensors."""
         return tuple(values[i] for i in self.indices)
 
 
 def through_identity(
     values: tuple[Any, ...], hook: Callable[..., Any]
 ) -> tuple[tuple[Any, ...], TensorPositions | None]:
-    """`values` with the tensors passed through an identity, on whose node `hook` is registered; and
-    where the tensors are.
+    """`values` with the tensors passed through one identity operation, on whose node `hook` is
+    registered, and the positions of the tensors.
 
-    The values as they are, and None, if no gradient is wanted.
+    If no tensor requires a gradient, the values as they are, and None.
     """
     from internals import Tensor, is_grad_enabled
     from internals.nn._functions import BackwardHookFunction

@@ -1,8 +1,8 @@
-"""The layers: modules behind the functions of `nn.functional` (`torch/nn/modules`), one file a
-family.
+"""The layers: modules around the functions of `nn.functional`, a file for each family
+(`torch/nn/modules`).
 
-How the real one differs: there are more of them: sparse and quantized layers, and those that
-compute with several processes.
+How the real one differs: it has more of them, such as sparse and quantized layers, and layers for
+several processes.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Activations as layers (`torch/nn/modules/activation.py`). None but `PReLU` has parameters; each
-calls the function of its name.
+"""Activations as layers: each calls the function of its name
+(`torch/nn/modules/activation.py`). Only `PReLU` has a parameter.
 
-With `inplace=True` the input is overwritten, which saves memory; autograd complains where the input
-was still needed.
-
-`MultiheadAttention` has a file of its own; here it is for its path in PyTorch.
-
-How the real one differs: it is in the same file, and there is a randomized leaky ReLU.
+With `inplace=True` the input is overwritten, which saves memory; autograd raises an error where the
+input is still needed. `MultiheadAttention`, which PyTorch has in this file, is only imported here.
 """
 
 from __future__ import annotations
@@ -23,7 +19,7 @@ from internals.nn.parameter import Parameter
 
 
 class _MayBeInplace(_Options):
-    """`inplace` is printed only where it is asked for."""
+    """An activation whose printed form shows `inplace` only if it is True."""
 
     def extra_repr(self) -> str:
         shown = super().extra_repr(), "inplace=True" if self.inplace else ""
@@ -68,7 +64,7 @@ class SELU(_Inplace):
 
 
 class Hardsigmoid(_Inplace):
-    """A sigmoid of three straight lines: 0 up to -3, 1 from 3 on."""
+    """clamp(input / 6 + 1/2, 0, 1): a piecewise linear approximation of sigmoid."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
@@ -142,8 +138,8 @@ class LeakyReLU(_MayBeInplace):
 
 
 class RReLU(_MayBeInplace):
-    """leaky_relu with a slope between `lower` and `upper`: their middle, in training a random one
-    for each negative element.
+    """leaky_relu with a slope between `lower` and `upper`: in training a random one for each
+    negative element, else their mean.
     """
 
     __constants__ = ["lower", "upper", "inplace"]
@@ -159,8 +155,8 @@ class RReLU(_MayBeInplace):
 
 
 class PReLU(_Options):
-    """leaky_relu with a learned slope: `weight` has one element, or one for each channel, and
-    starts at `init`.
+    """leaky_relu with a learned slope: `weight` has one element, or one per channel, initially
+    `init`.
     """
 
     __constants__ = _shown = ["num_parameters"]
@@ -213,8 +209,9 @@ class Threshold(_MayBeInplace):
 
 
 class GELU(_Options):
-    """input * Φ(input), Φ the normal distribution; `approximate="tanh"` for the approximation early
-    models were trained with.
+    """input * Φ(input), where Φ is the cumulative normal distribution.
+
+    `approximate="tanh"` is the approximation with which early models such as GPT-2 were trained.
     """
 
     __constants__ = ["approximate"]
@@ -230,8 +227,8 @@ class GELU(_Options):
 
 
 class Softplus(_Options):
-    """log(1 + exp(beta * input)) / beta, a smooth relu; `input` itself where beta * input exceeds
-    `threshold`.
+    """log(1 + exp(beta * input)) / beta, a smooth relu; where beta * input exceeds `threshold`,
+    `input` itself, to which it is equal up to rounding.
     """
 
     __constants__ = _shown = ["beta", "threshold"]
@@ -244,7 +241,7 @@ class Softplus(_Options):
 
 
 class Hardshrink(_Options):
-    """`input`, with 0 in place of the elements between -lambd and lambd."""
+    """`input`, with elements between -lambd and lambd set to 0."""
 
     __constants__ = ["lambd"]
 
@@ -259,7 +256,7 @@ class Hardshrink(_Options):
 
 
 class Softshrink(Hardshrink):
-    """`input` moved towards 0 by `lambd`, and 0 where it would cross it."""
+    """`input` moved towards 0 by `lambd`; elements that would change sign become 0."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
@@ -313,8 +310,8 @@ class Tanhshrink(Module):
 
 
 class _AlongDim(_Options):
-    """A softmax of some kind along `dim`; left out, it is guessed from the number of dimensions,
-    with a warning.
+    """A kind of softmax along `dim`; if it is omitted, the number of dimensions determines it, with
+    a warning.
     """
 
     __constants__ = _shown = ["dim"]
@@ -324,7 +321,7 @@ class _AlongDim(_Options):
 
 
 class Softmax(_AlongDim):
-    """Positive numbers that sum to 1 along `dim`."""
+    """exp(input) divided by its sum along `dim`: positive numbers that sum to 1."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim, _stacklevel=5)
@@ -345,8 +342,9 @@ class Softmin(_AlongDim):
 
 
 class Softmax2d(Module):
-    """Softmax over the channels at every place of (N, C, H, W) or (C, H, W). Raises ValueError for
-    other dimensions.
+    """Softmax over the channels, at every pixel of (N, C, H, W) or (C, H, W).
+
+    Raises ValueError for other numbers of dimensions.
     """
 
     def forward(self, input: Tensor) -> Tensor:

@@ -1,10 +1,9 @@
-"""The softmax of a large vocabulary, frequent words first (`torch/nn/modules/adaptive.py`).
+"""A softmax for large vocabularies that is cheap for frequent words
+(`torch/nn/modules/adaptive.py`).
 
-The words up to the first cutoff, and one entry for each further cluster of words, are in the head,
-a softmax of its own; a rare word costs the softmax of its cluster as well, which is computed from
-fewer features, and only for the samples that need it (Grave et al., 2016).
-
-How the real one differs: nothing but the language.
+The head is a softmax over the words below the first cutoff, with one more entry for each cluster of
+rarer words. The probability of a rare word is that of its cluster times its own within the cluster,
+which is computed from fewer features, and only for the samples that need it (Grave et al., 2016).
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 
 
 class AdaptiveLogSoftmaxWithLoss(_Options):
-    """(log-probabilities of `target` (N), their mean loss) for `input` (N, in_features); or for one
-    sample, (in_features) and ().
+    """`input` (N, in_features), `target` (N) to (log-probabilities of the targets (N), mean loss).
+    A single sample is (in_features) and ().
 
-    Classes are numbered by frequency, the most frequent is 0. `cutoffs` says where clusters begin;
-    cluster i is computed from in_features / div_valueⁱ features. Raises ValueError unless the
-    cutoffs increase between 1 and n_classes - 1.
+    Classes are numbered by frequency; 0 is the most frequent. `cutoffs` are the first classes of
+    the clusters; cluster i = 1, 2, ... is computed from in_features / div_valueⁱ features. Raises
+    ValueError unless the cutoffs increase between 1 and n_classes - 1.
     """
 
     def __init__(
@@ -53,6 +52,7 @@ class AdaptiveLogSoftmaxWithLoss(_Options):
         self.head_size = self.shortlist_size + self.n_clusters
         self.head = Linear(in_features, self.head_size, bias=head_bias, device=device, dtype=dtype)
         self.tail = ModuleList()
+        # each cluster: in_features -> fewer features -> its words
         for i in range(self.n_clusters):
             hidden, words = (
                 int(in_features // div_value ** (i + 1)),
@@ -70,14 +70,18 @@ class AdaptiveLogSoftmaxWithLoss(_Options):
             second.reset_parameters()
 
     def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
-        """Raises RuntimeError for shapes that do not fit, and for a target that is no class."""
+        """The pair (output, loss); see the class.
+
+        Raises RuntimeError for shapes that do not fit, and for a target that is not a class.
+        """
         self._check(input_, target_)
         is_batched = target_.dim() > 0
         input = input_ if is_batched else input_.unsqueeze(0)
         target = target_ if is_batched else target_.unsqueeze(0)
         output = input.new_zeros(target.size(0))
         frequent = target < self.shortlist_size
-        in_head = target * frequent.to(target.dtype)  # the entry of its word, or of its cluster
+        # the target's entry in the head: itself, or its cluster (0 until the loop sets it)
+        in_head = target * frequent.to(target.dtype)
         used = int(((target >= 0) & frequent).sum())
         for i, cluster in enumerate(self.tail):
             low, high = self.cutoffs[i], self.cutoffs[i + 1]
@@ -93,7 +97,8 @@ class AdaptiveLogSoftmaxWithLoss(_Options):
                 f"Target values should be in [0, {self.n_classes - 1}], but values in range "
                 f"[{target.min().item()}, {target.max().item()}] were found. "
             )
-        head_log_probs = F.log_softmax(self.head(input), dim=1)
+        # log P(word) = log P(cluster) + log P(word | cluster); output has the second term already
+        head_log_probs = F.log_softmax(self.head(input), dim=1)  # (N, head_size)
         output += head_log_probs.gather(1, in_head.unsqueeze(1)).squeeze()
         loss = (-output).mean()
         if not is_batched:
@@ -101,6 +106,7 @@ class AdaptiveLogSoftmaxWithLoss(_Options):
         return _ASMoutput(output, loss)
 
     def _check(self, input: Tensor, target: Tensor) -> None:
+        """Raise RuntimeError for shapes that do not fit."""
         if target.dim() == 1:
             if input.size(0) != target.size(0):
                 raise RuntimeError(
@@ -125,8 +131,9 @@ class AdaptiveLogSoftmaxWithLoss(_Options):
         return self._full(input, self.head(input))
 
     def predict(self, input: Tensor) -> Tensor:
-        """The most probable class of each sample, (N): `log_prob(input).argmax(1)`, without the
-        clusters that nobody needs.
+        """The most probable class of each sample, (N).
+
+        Clusters are computed only for samples whose most probable entry of the head is a cluster.
         """
         head = self.head(input)
         best = head.argmax(1)
@@ -139,6 +146,7 @@ class AdaptiveLogSoftmaxWithLoss(_Options):
         return best
 
     def _full(self, input: Tensor, head: Tensor) -> Tensor:
+        """The log-probabilities of all classes, (N, n_classes), from the head's scores."""
         out = input.new_empty((head.size(0), self.n_classes))
         log_probs = F.log_softmax(head, dim=1)
         out[:, : self.shortlist_size] = log_probs[:, : self.shortlist_size]

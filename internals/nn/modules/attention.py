@@ -1,8 +1,8 @@
-"""`MultiheadAttention`: the parameters around `multi_head_attention_forward`
+"""`MultiheadAttention`: the parameters of `multi_head_attention_forward`
 (`torch/nn/modules/activation.py`).
 
-How the real one differs: in evaluation without gradients it takes a fused kernel where it can
-(`_native_multi_head_attention`), which agrees with this path up to rounding; it also takes nested
+How the real one differs: in evaluation without gradients it uses a fused kernel if possible
+(`_native_multi_head_attention`), whose result is the same up to rounding; it also takes nested
 tensors.
 """
 
@@ -20,10 +20,10 @@ from internals.nn.parameter import Parameter
 
 class MultiheadAttention(_Options):
     """Attention with `num_heads` heads over query (L, N, E), key (S, N, kdim), value (S, N, vdim);
-    `batch_first`: (N, L, E).
+    with `batch_first`, the first two dimensions are swapped.
 
-    The three projections are stacked in `in_proj_weight` (3E, E), or kept apart as `q_proj_weight`,
-    `k_proj_weight`, `v_proj_weight` when key or value have other sizes. Forward returns the output
+    The three projections are stacked in `in_proj_weight` (3E, E), or separate as `q_proj_weight`,
+    `k_proj_weight`, `v_proj_weight` if kdim or vdim is not E. `forward` returns the output
     and, if `need_weights`, the attention weights. Raises ValueError for sizes that are not
     positive, AssertionError unless `embed_dim` is divisible by `num_heads`.
     """
@@ -41,7 +41,7 @@ class MultiheadAttention(_Options):
                 f"num_heads={num_heads} instead"
             )
         kdim, vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
-        packed = kdim == embed_dim and vdim == embed_dim
+        packed = kdim == embed_dim and vdim == embed_dim  # the three matrices have one shape
         super().__init__(
             embed_dim=embed_dim, kdim=kdim, vdim=vdim, _qkv_same_embed_dim=packed,
             num_heads=num_heads, dropout=dropout, batch_first=batch_first,
@@ -53,6 +53,8 @@ class MultiheadAttention(_Options):
         def parameter(*sizes: int) -> Parameter:
             return Parameter(empty(sizes, device=device, dtype=dtype))
 
+        # unused weights are registered as None: both forms have the same attributes, which the
+        # compiler requires; the order is that of PyTorch's `named_parameters()`
         if packed:
             self.in_proj_weight = parameter(3 * embed_dim, embed_dim)
         for name, features in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
@@ -87,6 +89,9 @@ class MultiheadAttention(_Options):
         need_weights: bool = True, attn_mask: Tensor | None = None,
         average_attn_weights: bool = True, is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+        """The output (L, N, E), and the weights (N, L, S) or None; see
+        `multi_head_attention_forward` for the masks.
+        """
         padding = _canonical_mask(
             key_padding_mask,
             "key_padding_mask",
@@ -95,7 +100,7 @@ class MultiheadAttention(_Options):
             query.dtype,
         )
         mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
-        swap = self.batch_first and query.dim() == 3
+        swap = self.batch_first and query.dim() == 3  # unbatched input has no dimension to swap
         if swap:
             query, key, value = _swapped(query, key, value)
         output, weights = F.multi_head_attention_forward(
@@ -111,8 +116,9 @@ class MultiheadAttention(_Options):
 
 
 def _swapped(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Batch second. The same tensor stays the same tensor, so that it is still projected at
-    once.
+    """(N, L, E) to (L, N, E) for all three.
+
+    Identical tensors stay identical, so that self-attention still needs one projection.
     """
     q = query.transpose(1, 0)
     k = q if key is query else key.transpose(1, 0)

@@ -3,10 +3,10 @@
 
 In training a channel is normalized by the mean and variance of the batch, and running averages of
 both are kept as buffers: saved with the module, moved with it, but not trained. In evaluation the
-running averages take the batch's place.
+running averages are used instead of the batch's.
 
-How the real one differs: the lazy ones are in the same file; and `SyncBatchNorm` joins the
-statistics of several processes, while there is only one here.
+How the real one differs: the lazy layers are in the same file; `SyncBatchNorm` combines the
+statistics of several processes, while here there is only one.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from internals.nn.modules.normalization import _affine, _reset
 
 
 class _NormBase(_Options):
-    """`weight` (C) starts at 1, `bias` (C) at 0; buffers `running_mean`, `running_var` (C) and
-    `num_batches_tracked`.
+    """Parameters `weight` (C), initially 1, and `bias` (C), initially 0; buffers `running_mean`
+    (C), `running_var` (C) and `num_batches_tracked` ().
     """
 
     _version = 2  # state dicts of version 1 had no num_batches_tracked
@@ -51,6 +51,7 @@ class _NormBase(_Options):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
+        """Set the running mean to 0, the variance to 1 and the number of batches to 0."""
         if self.track_running_stats:
             self.running_mean.zero_()
             self.running_var.fill_(1)
@@ -84,10 +85,10 @@ class _BatchNorm(_NormBase):
         tracked = self.training and self.track_running_stats
         if tracked and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
-            if self.momentum is None:
+            if self.momentum is None:  # mean of n = mean of n - 1, moved by 1/n towards the new one
                 factor = 1.0 / float(self.num_batches_tracked)
         use_batch = self.training or (self.running_mean is None and self.running_var is None)
-        given = tracked or not self.training
+        given = tracked or not self.training  # in training, pass them only to have them updated
         mean, var = (self.running_mean, self.running_var) if given else (None, None)
         return F.batch_norm(input, mean, var, self.weight, self.bias, use_batch, factor, self.eps)
 
@@ -95,6 +96,7 @@ class _BatchNorm(_NormBase):
         self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool,
         missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:  # fmt: skip
+        """Load the state; version 1 had no `num_batches_tracked`, so the current one is kept."""
         version = local_metadata.get("version")
         if (version is None or version < 2) and self.track_running_stats:
             state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)
@@ -130,8 +132,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization of (N, C, *), as a model for several processes has it. In a single one it
-    does nothing else.
+    """Batch normalization of (N, C, *) across several processes; in one process, an ordinary one.
 
     Raises ValueError for fewer than 2 dimensions, or no channels.
     """
@@ -154,7 +155,7 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
-        """The tree with a `SyncBatchNorm` in the place of every batch normalization, on the same
+        """The tree with every batch normalization replaced by a `SyncBatchNorm` that has the same
         parameters and buffers.
         """
         result = module

@@ -1,9 +1,8 @@
 """Convolutions: `Conv1d`, `Conv2d`, `Conv3d`, and their transposes (`torch/nn/modules/conv.py`).
 
-All that differs between them is the number of dimensions; `_ConvNd` holds the parameters and what
-is printed.
+They differ only in the number of dimensions; `_ConvNd` has the parameters and the printed form.
 
-How the real one differs: the lazy ones are in the same file.
+How the real one differs: the lazy layers are in the same file.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ class _ConvNd(_Options):
     """Parameters of a convolution: `weight` (out_channels, in_channels / groups, *kernel_size),
     `bias` (out_channels).
 
-    Transposed: `weight` (in_channels, out_channels / groups, *kernel_size). Both start uniform in
-    ±1 / sqrt(fan in). Raises ValueError for channels that do not divide into `groups` and for words
-    that are no padding.
+    If transposed, `weight` is (in_channels, out_channels / groups, *kernel_size). Both are
+    initially uniform in ±1 / sqrt(fan_in). Raises ValueError for channels that `groups` does not
+    divide, and for unknown words for the padding.
     """
 
     __constants__ = [
@@ -66,6 +65,7 @@ class _ConvNd(_Options):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        # with slope sqrt(5) the bound is sqrt(3) * sqrt(2 / 6) / sqrt(fan_in) = 1 / sqrt(fan_in)
         init.kaiming_uniform_(self.weight, a=sqrt(5))
         reset_bias(self.weight, self.bias)
 
@@ -91,9 +91,9 @@ class _ConvNd(_Options):
 
 class Conv1d(_ConvNd):
     """Slides `out_channels` kernels of shape (in_channels / groups, K) over sequences: (N, C, L) to
-    (N, out, L').
+    (N, out_channels, L').
 
-    `padding` is a number, "valid" or "same"; `padding_mode` "zeros", "reflect", "replicate" or
+    `padding` is a number, "valid" or "same"; `padding_mode` is "zeros", "reflect", "replicate" or
     "circular".
     """
 
@@ -119,8 +119,8 @@ class Conv1d(_ConvNd):
 
 
 class Conv2d(_ConvNd):
-    """Slides `out_channels` kernels of shape (in_channels / groups, KH, KW) over images: (N, C, H,
-    W) to (N, out, H', W').
+    """Slides `out_channels` kernels of shape (in_channels / groups, KH, KW) over images:
+    (N, C, H, W) to (N, out_channels, H', W').
 
     H' = (H + 2 padding - dilation (KH - 1) - 1) // stride + 1. `padding` is a number, a pair,
     "valid" or "same".
@@ -150,8 +150,8 @@ class Conv2d(_ConvNd):
 class Conv3d(_ConvNd):
     """Slides `out_channels` kernels of shape (in_channels / groups, KD, KH, KW) over volumes.
 
-    (N, C, D, H, W) to (N, out, D', H', W'), the sizes being those of `Conv2d`. `padding` is a
-    number, three, "valid" or "same".
+    (N, C, D, H, W) to (N, out_channels, D', H', W'), with sizes as for `Conv2d`. `padding` is a
+    number, three numbers, "valid" or "same".
     """
 
     def __init__(
@@ -177,20 +177,20 @@ class Conv3d(_ConvNd):
 
 
 class _ConvTransposeNd(_ConvNd):
-    """What the gradient of a convolution does to its output: every element spreads a kernel over
-    the result.
+    """The gradient of a convolution with respect to its input, used as a layer: each element of the
+    input is multiplied by a kernel, and the products are added up where they overlap.
     """
 
     def _output_padding(self, input: Tensor, output_size: list[int] | None) -> list[int]:
-        """The rows to add at one side: with a stride several output sizes lead to the same input
-        size, and one is asked for.
+        """The number of elements to add at the end of each dimension, to reach `output_size`.
 
-        Raises ValueError for a size that cannot come out.
+        A strided convolution maps several sizes to one, so its transpose has to choose among them.
+        Raises ValueError for a size that is not possible.
         """
         if output_size is None:
             return [int(k) for k in self.output_padding]
         dims = len(self.kernel_size)
-        leading = 2 if input.dim() == dims + 2 else 1
+        leading = 2 if input.dim() == dims + 2 else 1  # (N, C, ...) or (C, ...)
         if len(output_size) == leading + dims:
             output_size = output_size[leading:]
         if len(output_size) != dims:
@@ -213,8 +213,9 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """The transpose of `Conv1d`: (N, C, L) to (N, out, L'), L' = (L - 1) stride - 2 padding +
-    dilation (K - 1) + 1.
+    """The transpose of `Conv1d`: (N, C, L) to (N, out_channels, L').
+
+    L' = (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1.
     """
 
     def __init__(
@@ -243,8 +244,9 @@ class ConvTranspose1d(_ConvTransposeNd):
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """The transpose of `Conv2d`: (N, C, H, W) to (N, out, H', W'), H' = (H - 1) stride - 2 padding
-    + dilation (KH - 1) + 1.
+    """The transpose of `Conv2d`: (N, C, H, W) to (N, out_channels, H', W').
+
+    H' = (H - 1) stride - 2 padding + dilation (KH - 1) + output_padding + 1.
     """
 
     def __init__(
@@ -273,8 +275,8 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """The transpose of `Conv3d`: (N, C, D, H, W) to (N, out, D', H', W'), sizes as for
-    `ConvTranspose2d`.
+    """The transpose of `Conv3d`: (N, C, D, H, W) to (N, out_channels, D', H', W'), with sizes as
+    for `ConvTranspose2d`.
     """
 
     def __init__(
@@ -307,8 +309,9 @@ class ConvTranspose3d(_ConvTransposeNd):
 def _padding_for_pad(
     padding: str | tuple[int, ...], kernel_size: Sequence[int], dilation: Sequence[int]
 ) -> list[int]:
-    """The padding as `F.pad` wants it: (before, after) of the last dimension first. "same" may
-    differ on both sides.
+    """The padding in the order of `F.pad`: (before, after) of the last dimension first.
+
+    For "same" an odd total puts one element more after than before.
     """
     if not isinstance(padding, str):
         return list(_reverse_repeat_tuple(padding, 2))
@@ -319,6 +322,7 @@ def _padding_for_pad(
 def _check_padding(
     padding: str | tuple[int, ...], stride: Sequence[int], padding_mode: str
 ) -> None:
+    """Raise ValueError for an unknown word, and for "same" with a stride."""
     if isinstance(padding, str):
         if padding not in ("same", "valid"):
             raise ValueError(

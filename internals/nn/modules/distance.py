@@ -1,7 +1,5 @@
-"""How alike vectors are, how far apart: `CosineSimilarity`, `PairwiseDistance`
+"""Similarity and distance of vectors: `CosineSimilarity`, `PairwiseDistance`
 (`torch/nn/modules/distance.py`).
-
-How the real one differs: in nothing but the length of its documentation.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from internals.nn.modules._options import _Options
 
 
 class CosineSimilarity(_Options):
-    """x1 · x2 / (|x1| |x2|) along `dim`, the product of the norms counting as at least `eps`."""
+    """x1 · x2 / max(|x1| |x2|, eps) along `dim`."""
 
     __constants__ = ["dim", "eps"]
 
@@ -24,7 +22,9 @@ class CosineSimilarity(_Options):
 
 
 class PairwiseDistance(_Options):
-    """The p-norm of x1 - x2 + eps along the last dimension."""
+    """The p-norm of x1 - x2 + eps along the last dimension: (N, D) to (N), or with `keepdim` to
+    (N, 1).
+    """
 
     __constants__ = ["norm", "eps", "keepdim"]
 

@@ -1,6 +1,5 @@
-"""Dropout layers: active in training, the identity in evaluation (`torch/nn/modules/dropout.py`).
-
-How the real one differs: nothing but the language.
+"""Dropout layers: active in training, the identity in evaluation
+(`torch/nn/modules/dropout.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from internals.nn.modules._options import _Options
 
 
 class _DropoutNd(_Options):
-    """Raises ValueError unless 0 <= p <= 1."""
+    """The options of all dropout layers. Raises ValueError unless 0 <= p <= 1."""
 
     __constants__ = _shown = ["p", "inplace"]
 
@@ -29,9 +28,7 @@ class Dropout(_DropoutNd):
 
 
 class Dropout1d(_DropoutNd):
-    """Zeroes each channel of (N, C, L) or (C, L) with probability `p` and divides the others by 1 -
-    p.
-    """
+    """Zeroes each channel of (N, C, L) or (C, L) with probability `p`, divides others by 1 - p."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout1d(input, self.p, self.training, self.inplace)
@@ -54,8 +51,8 @@ class Dropout3d(_DropoutNd):
 
 
 class AlphaDropout(_DropoutNd):
-    """Sets each element to selu's lowest value with probability `p`; mean 0 and variance 1 stay
-    what they are.
+    """Sets each element to selu's lowest value with probability `p`, and rescales, so that mean 0
+    and variance 1 are preserved.
     """
 
     def forward(self, input: Tensor) -> Tensor:

@@ -1,7 +1,6 @@
-"""`Flatten` and `Unflatten`: dimensions joined, one dimension cut up
-(`torch/nn/modules/flatten.py`).
+"""`Flatten` joins dimensions, `Unflatten` splits one (`torch/nn/modules/flatten.py`).
 
-How the real one differs: `Unflatten` also takes named dimensions in old versions.
+How the real one differs: in old versions `Unflatten` also takes named dimensions.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from internals.nn.modules._options import _Options
 
 
 class Flatten(_Options):
-    """Joins the dimensions from `start_dim` to `end_dim`; by default all but the batch."""
+    """Joins the dimensions from `start_dim` to `end_dim`: by default all but the first."""
 
     __constants__ = _shown = ["start_dim", "end_dim"]
 
@@ -25,8 +24,9 @@ class Flatten(_Options):
 
 
 class Unflatten(_Options):
-    """Cuts dimension `dim` into `unflattened_size`. Raises TypeError unless that is a tuple or list
-    of ints.
+    """Splits dimension `dim` into dimensions of sizes `unflattened_size`.
+
+    Raises TypeError unless that is a tuple or list of ints.
     """
 
     __constants__ = _shown = ["dim", "unflattened_size"]

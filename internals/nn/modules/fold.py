@@ -1,7 +1,7 @@
-"""`Unfold` and `Fold`: the windows a convolution looks at, as columns, and back
+"""`Unfold` and `Fold`: the windows of a convolution as columns, and back
 (`torch/nn/modules/fold.py`).
 
-How the real one differs: in nothing but the length of its documentation.
+A convolution is a product of its weights with these columns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from internals.nn.modules._options import _Options
 
 
 class Unfold(_Options):
-    """(N, C, H, W) to (N, C * kernel elements, places)."""
+    """(N, C, H, W) to (N, C * kernel elements, windows)."""
 
     __constants__ = _shown = ["kernel_size", "dilation", "padding", "stride"]
 
@@ -28,8 +28,8 @@ class Unfold(_Options):
 
 
 class Fold(_Options):
-    """(N, C * kernel elements, places) to (N, C, *output_size). Elements that come from the same
-    place are added.
+    """(N, C * kernel elements, windows) to (N, C, *output_size). Elements of different windows at
+    the same position are added.
     """
 
     __constants__ = _shown = ["output_size", "kernel_size", "dilation", "padding", "stride"]

@@ -1,11 +1,11 @@
-"""Instance normalization: each channel of each sample by itself
+"""Instance normalization: each channel of each sample is normalized by itself
 (`torch/nn/modules/instancenorm.py`).
 
-By default it has neither parameters nor running statistics and computes the same in training and in
-evaluation.
+By default it has neither parameters nor running statistics, and computes the same in training and
+in evaluation.
 
-How the real one differs: the lazy ones are in the same file, and there is a word of advice for
-state dicts older than 0.4.
+How the real one differs: the lazy layers are in the same file, and errors give advice about state
+dicts older than version 0.4.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from internals.nn.modules.batchnorm import _NormBase
 
 
 class _InstanceNorm(_NormBase):
-    """(input - mean) / sqrt(variance + eps), mean and variance over the places of one channel of
-    one sample.
+    """(input - mean) / sqrt(variance + eps), with mean and variance over the positions of one
+    channel of one sample.
 
-    Raises ValueError for another number of dimensions, or, if `affine`, of channels.
+    Raises ValueError for another number of dimensions or, if `affine`, of channels.
     """
 
     __constants__ = [*_NormBase.__constants__, "unbatched_dims"]
@@ -38,7 +38,7 @@ class _InstanceNorm(_NormBase):
         )
 
     def forward(self, input: Tensor) -> Tensor:
-        n = self.unbatched_dims
+        n = self.unbatched_dims  # of (C, *); a batch (N, C, *) has one more
         if input.dim() not in (n, n + 1):
             raise ValueError(f"expected {n}D or {n + 1}D input (got {input.dim()}D input)")
         self._check_channels(input, input.dim() - n)
@@ -58,6 +58,7 @@ class _InstanceNorm(_NormBase):
         return result.squeeze(0) if input.dim() == n else result
 
     def _check_channels(self, input: Tensor, dim: int) -> None:
+        """Compare the number of channels: a difference matters only to parameters."""
         if input.shape[dim] == self.num_features:
             return
         if self.affine:

@@ -1,12 +1,9 @@
-"""Layers that learn the size of their input from the first one they see
-(`torch/nn/modules/lazy.py`).
+"""Layers that take the size of their input from the first input (`torch/nn/modules/lazy.py`).
 
-Their parameters are uninitialized (`UninitializedParameter`). Before the first `forward` a hook
-calls `initialize_parameters`, which gives them sizes and numbers; then the layer becomes an
-ordinary one, by changing its class, and the hook is gone. A state dict with initialized parameters
-does the same.
-
-How the real one differs: nothing but a word for `DataParallel`.
+Their parameters are uninitialized (`UninitializedParameter`). Before the first `forward`, a hook
+calls `initialize_parameters`, which gives them sizes and values. Then the hook is removed, and the
+layer becomes an ordinary one by changing its class. Loading a state dict gives the parameters their
+sizes too.
 """
 
 from __future__ import annotations
@@ -19,10 +16,10 @@ from internals.nn.parameter import UninitializedBuffer, is_lazy
 
 
 class LazyModuleMixin:
-    """Comes first among a layer's bases. `cls_to_become` is the ordinary layer; None keeps the
+    """The first base class of a lazy layer. `cls_to_become` is the ordinary layer; None keeps the
     class.
 
-    Raises RuntimeError in the first `forward` when `initialize_parameters` left a parameter without
+    The first `forward` raises RuntimeError if `initialize_parameters` leaves a parameter without
     sizes.
     """
 
@@ -36,15 +33,17 @@ class LazyModuleMixin:
         )
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """Override it: give every parameter its sizes, from the arguments of `forward`."""
+        """Give every parameter its sizes, from the arguments of `forward`. Layers override it."""
         raise NotImplementedError(
             f"initialize_parameters is not implemented for {type(self).__name__}"
         )
 
     def has_uninitialized_params(self: Any) -> bool:
+        """Whether any parameter or buffer of this layer has no sizes yet."""
         return any(is_lazy(t) for t in (*self._parameters.values(), *self._buffers.values()))
 
     def _infer_parameters(self: Any, module: Any, args: Any, kwargs: Any = None) -> None:
+        """The hook before the first `forward`: initialize, and turn into the ordinary layer."""
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
             raise RuntimeError(f"module {self._get_name()} has not been fully initialized")
@@ -55,7 +54,7 @@ class LazyModuleMixin:
             module.__class__ = module.cls_to_become
 
     def _lazy_load_hook(self: Any, state_dict: Any, prefix: str, *_: Any) -> None:
-        """What is loaded decides the sizes."""
+        """Give uninitialized tensors the sizes of those that are about to be loaded."""
         for name, t in (*self._parameters.items(), *self._buffers.items()):
             source = state_dict.get(prefix + name)
             if is_lazy(t) and source is not None and not is_lazy(source):
@@ -63,7 +62,11 @@ class LazyModuleMixin:
                     t.materialize(source.shape)
 
     def _apply(self: Any, fn: Callable[[Any], Any], recurse: bool = True) -> Any:
-        """Buffers are replaced when they are converted; uninitialized ones have to stay so."""
+        """Convert as usual, but keep uninitialized buffers uninitialized.
+
+        `Module._apply` replaces buffers by plain tensors; from those, only device and dtype are
+        taken.
+        """
         lazy = [name for name, buffer in self._buffers.items() if is_lazy(buffer)]
         super()._apply(fn, recurse)  # type: ignore[misc]
         for name in lazy:

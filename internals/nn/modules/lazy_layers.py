@@ -1,10 +1,8 @@
-"""The lazy layers: linear, convolutions, batch and instance normalization.
-
-Each takes the arguments of the ordinary one but for the size of the input, and is that layer after
-the first call (`lazy.py`).
-
-How the real one differs: they are in the files of the ordinary ones
+"""The lazy layers: linear, convolutions, batch and instance normalization
 (`torch/nn/modules/{linear,conv,batchnorm,instancenorm}.py`).
+
+Each takes the arguments of the ordinary layer except the size of the input, and becomes that layer
+with the first call (`lazy.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from internals.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 
 class _Lazy(LazyModuleMixin):
-    """A layer that becomes the ordinary one, which is its second base class."""
+    """A lazy layer, which becomes its second base class: `class LazyConv1d(_LazyConv, Conv1d)`."""
 
     def __init_subclass__(cls) -> None:
         if cls.cls_to_become is None and len(cls.__bases__) > 1:
@@ -43,7 +41,7 @@ class LazyLinear(_Lazy, Linear):
     def __init__(
         self, out_features: int, bias: bool = True, device: Any = None, dtype: dtype | None = None
     ) -> None:
-        super().__init__(0, 0, False)
+        super().__init__(0, 0, False)  # sizes 0: the parameters are replaced below
         self.out_features = out_features
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         if bias:
@@ -74,8 +72,8 @@ class LazyLinear(_Lazy, Linear):
 class _LazyConvXdMixin(_Lazy):
     """A convolution whose `in_channels` are those of its first input.
 
-    Raises RuntimeError for another number of dimensions, ValueError for channels that do not divide
-    into `groups`.
+    Raises RuntimeError for another number of dimensions, ValueError for channels that `groups` does
+    not divide.
     """
 
     def _set_out_channels(
@@ -96,6 +94,7 @@ class _LazyConvXdMixin(_Lazy):
         self.in_channels = self._get_in_channels(input)
         if self.in_channels % self.groups != 0:
             raise ValueError("in_channels must be divisible by groups")
+        # (in, out / groups, *kernel) if transposed, else (out, in / groups, *kernel)
         channels = self.in_channels, self.out_channels
         rows, columns = channels if self.transposed else channels[::-1]
         self.weight.materialize((rows, columns // self.groups, *self.kernel_size))
@@ -104,6 +103,7 @@ class _LazyConvXdMixin(_Lazy):
         self.reset_parameters()
 
     def _get_in_channels(self: Any, input: Tensor) -> int:
+        """The channels of (N, C, *) or (C, *), which come before the kernel's dimensions."""
         unbatched = len(self.kernel_size) + 1
         if input.dim() not in (unbatched, unbatched + 1):
             raise RuntimeError(
@@ -114,6 +114,8 @@ class _LazyConvXdMixin(_Lazy):
 
 
 class _LazyConv(_LazyConvXdMixin):
+    """The constructor of a convolution, without `in_channels`."""
+
     def __init__(
         self, out_channels: int, kernel_size: int, stride: int = 1, padding: int | str = 0,
         dilation: int = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros",
@@ -126,6 +128,8 @@ class _LazyConv(_LazyConvXdMixin):
 
 
 class _LazyConvTranspose(_LazyConvXdMixin):
+    """The constructor of a transposed convolution, without `in_channels`."""
+
     def __init__(
         self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
         output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1,
@@ -173,8 +177,9 @@ class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
 
 
 class _LazyNormBase(_Lazy):
-    """A normalization whose `num_features` are the channels of its first input. It has parameters
-    and statistics by default.
+    """A normalization whose `num_features` are the channels of its first input.
+
+    By default it has parameters and running statistics, even as an instance normalization.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Linear layers: `Identity`, `Linear`, `Bilinear` (`torch/nn/modules/linear.py`).
 
-How the real one differs: `LazyLinear` learns `in_features` from its first input.
+How the real one differs: `LazyLinear` is in the same file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from internals.nn.parameter import Parameter
 
 
 class Identity(Module):
-    """Returns its input. Takes any arguments, so it can stand in for any layer."""
+    """Returns its input. The constructor takes any arguments, so it can replace any layer."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -28,8 +28,8 @@ class Identity(Module):
 class Linear(_Options):
     """input @ weight.T + bias: (*, in_features) to (*, out_features).
 
-    `weight` (out_features, in_features) and `bias` (out_features) start uniform in ±1 /
-    sqrt(in_features).
+    `weight` (out_features, in_features) and `bias` (out_features) are initially uniform in
+    ±1 / sqrt(in_features).
     """
 
     __constants__ = ["in_features", "out_features"]
@@ -48,7 +48,10 @@ class Linear(_Options):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """With a = sqrt(5), `kaiming_uniform_` comes to the bound 1 / sqrt(in_features)."""
+        """Initialize: with a = sqrt(5), the bound of `kaiming_uniform_` is 1 / sqrt(in_features).
+
+        That is sqrt(3) * sqrt(2 / (1 + 5)) / sqrt(in_features).
+        """
         init.kaiming_uniform_(self.weight, a=sqrt(5))
         reset_bias(self.weight, self.bias)
 
@@ -63,17 +66,15 @@ class Linear(_Options):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """`Linear` under another name: the one inside attention, which quantization must leave
-    alone.
-    """
+    """`Linear` as it is used in attention; by its class, dynamic quantization skips it."""
 
 
 class Bilinear(_Options):
-    """input1 @ weight[o] @ input2 + bias for each output o: (*, in1_features), (*, in2_features) to
-    (*, out_features).
+    """input1 @ weight[o] @ input2 + bias[o] for each output o: (*, in1_features) and
+    (*, in2_features) to (*, out_features).
 
-    `weight` (out, in1, in2) and `bias` (out) start uniform in ±1 / sqrt(in1_features). Raises
-    ValueError unless that is positive.
+    `weight` (out, in1, in2) and `bias` (out) are initially uniform in ±1 / sqrt(in1_features).
+    Raises ValueError unless `in1_features` is positive.
     """
 
     __constants__ = ["in1_features", "in2_features", "out_features"]
@@ -111,14 +112,13 @@ class Bilinear(_Options):
 
 
 def add_bias(module: Module, features: int, wanted: bool, device: Any, dtype: Any) -> None:
+    """Register `bias` (features), uninitialized, or None if it is not `wanted`."""
     bias = Parameter(empty(features, device=device, dtype=dtype)) if wanted else None
     module.register_parameter("bias", bias)
 
 
 def reset_bias(weight: Tensor, bias: Tensor | None) -> None:
-    """Uniform in ±1 / sqrt(fan in of `weight`), the number of inputs each output is computed
-    from.
-    """
+    """Fill `bias` uniformly in ±1 / sqrt(fan_in), where fan_in is that of `weight`."""
     if bias is None:
         return
     fan_in, _ = init._calculate_fan_in_and_fan_out(weight)

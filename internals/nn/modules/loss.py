@@ -1,8 +1,8 @@
-"""Losses as modules (`torch/nn/modules/loss.py`): each keeps its options and calls the function of
-its name.
+"""Losses as modules: each stores its options and calls the function of its name
+(`torch/nn/modules/loss.py`).
 
-`reduction` is "none" (one number for each element), "mean" or "sum"; `size_average` and `reduce`
-are its predecessors. Class weights are buffers: saved and moved with the module.
+`reduction` is "none" (one loss for each element), "mean" or "sum"; `size_average` and `reduce` are
+its predecessors. Class weights are buffers: saved and moved with the module.
 
 How the real one differs: it also has a fused linear cross entropy.
 """
@@ -20,6 +20,8 @@ from internals.nn.modules.distance import PairwiseDistance
 
 
 class _Loss(_Options):
+    """A loss with a `reduction`, which may also be given by the old booleans."""
+
     __constants__ = ["reduction"]
 
     def __init__(
@@ -29,6 +31,8 @@ class _Loss(_Options):
 
 
 class _WeightedLoss(_Loss):
+    """A loss with weights, for example one per class: a buffer, or None."""
+
     def __init__(
         self, weight: Tensor | None = None, size_average: bool | None = None,
         reduce: bool | None = None, reduction: str = "mean",
@@ -52,7 +56,7 @@ class MSELoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """Squared below `beta`, absolute beyond."""
+    """For d = |input - target|: d² / (2 beta) below `beta`, d - beta / 2 above."""
 
     def __init__(
         self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
@@ -66,8 +70,9 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Squared below `delta`, linear with the same slope beyond. Raises TypeError for a `delta` that
-    is no number.
+    """For d = |input - target|: d² / 2 below `delta`, delta * (d - delta / 2) above.
+
+    Raises TypeError for a `delta` that is not a number.
     """
 
     __constants__ = ["reduction", "delta"]
@@ -83,8 +88,8 @@ class HuberLoss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """The negative log likelihood of classes `target` (N, ...) under log-probabilities `input` (N,
-    C, ...).
+    """The negative log likelihood of classes `target` (N, ...) under log-probabilities `input`
+    (N, C, ...).
 
     `weight` (C) weighs the classes; targets equal to `ignore_index` do not count.
     """
@@ -109,7 +114,7 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """`NLLLoss` by its old name for images; warns of that."""
+    """The old name of `NLLLoss` for images, deprecated with a warning."""
 
     def __init__(
         self, weight: Tensor | None = None, size_average: bool | None = None,
@@ -126,9 +131,9 @@ class NLLLoss2d(NLLLoss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """`NLLLoss` of log_softmax(input). `target` holds class indices, or probabilities when it has
-    the shape of `input`.
+    """`NLLLoss` of log_softmax(input), (N, C, ...).
 
+    `target` holds class indices (N, ...), or probabilities if it has the shape of `input`.
     `label_smoothing` is the share of each target that is spread evenly over the classes.
     """
 
@@ -150,8 +155,8 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class KLDivLoss(_Loss):
-    """The Kullback-Leibler divergence of log-probabilities `input` from `target`; "batchmean"
-    divides by the batch size.
+    """The Kullback-Leibler divergence: target * (log(target) - input), where `input` holds
+    log-probabilities. "batchmean" divides the sum by the batch size.
     """
 
     def __init__(
@@ -229,7 +234,7 @@ class GaussianNLLLoss(_Loss):
         return F.gaussian_nll_loss(
             input,
             target,
-            var,  # type: ignore[arg-type]  # a number is for Python only
+            var,  # type: ignore[arg-type]
             full=self.full,
             eps=self.eps,
             reduction=self.reduction,
@@ -237,6 +242,8 @@ class GaussianNLLLoss(_Loss):
 
 
 class _MarginLoss(_Loss):
+    """A loss with a `margin`."""
+
     __constants__ = ["margin", "reduction"]
 
     def __init__(
@@ -248,7 +255,7 @@ class _MarginLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_MarginLoss):
-    """`input` itself where `target` is 1; how far it stays below `margin` where `target` is -1."""
+    """`input` where `target` is 1, max(0, margin - input) where it is -1."""
 
     def __init__(
         self, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
@@ -288,8 +295,10 @@ class SoftMarginLoss(_Loss):
 
 
 class TripletMarginLoss(_Loss):
-    """How much farther than `margin` the positive is from the anchor than the negative. Raises
-    ValueError unless margin > 0.
+    """max(0, |anchor - positive| - |anchor - negative| + margin), with p-norms.
+
+    With `swap`, |positive - negative| is the second distance where it is smaller. Raises ValueError
+    unless margin > 0.
     """
 
     __constants__ = ["margin", "p", "eps", "swap", "reduction"]
@@ -313,8 +322,9 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """`TripletMarginLoss` with a distance of one's own, which a module may be. Raises ValueError
-    unless margin > 0.
+    """`TripletMarginLoss` with your own distance: a function or a module.
+
+    Raises ValueError unless margin > 0.
     """
 
     __constants__ = ["margin", "swap", "reduction"]
@@ -342,10 +352,10 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """How far each other class is from staying `margin` below class `target` (N) in `input` (N, C),
-    to the power `p`.
+    """max(0, margin - input[target] + input[other])ᵖ / C, summed over the other classes.
 
-    Raises ValueError for another `p` than 1 and 2, and for a `weight` that is not (C).
+    `input` is (N, C), `target` (N). Raises ValueError for a `p` other than 1 and 2, and for a
+    `weight` that is not (C).
     """
 
     __constants__ = ["p", "margin", "reduction"]
@@ -376,8 +386,8 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """How far each other class is from staying 1 below each label; a row of `target` (N, C) lists
-    labels up to its first -1.
+    """max(0, 1 - input[label] + input[other]) / C, summed over all pairs of a label and another
+    class. The labels of a row of `target` (N, C) end at its first -1.
     """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -385,8 +395,9 @@ class MultiLabelMarginLoss(_Loss):
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean over the classes (..., C) of the binary cross entropies with logits; `target` holds
-    0 and 1.
+    """The mean over the classes (..., C) of the binary cross entropies with logits.
+
+    `target` holds 0 and 1.
     """
 
     __constants__ = ["reduction"]
@@ -398,8 +409,8 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class CTCLoss(_Loss):
-    """-log of the probability that log-probabilities (T, N, C) spell `targets`, repetitions and
-    then `blank` left out.
+    """-log of the probability of `targets` under log-probabilities (T, N, C), summed over all paths
+    that spell them once repetitions are merged and blanks removed.
     """
 
     __constants__ = ["blank", "reduction"]

@@ -1,9 +1,7 @@
 """Normalizations that do not depend on the batch: `LayerNorm`, `GroupNorm`, ...
 (`torch/nn/modules/normalization.py`).
 
-They compute the same in training and in evaluation and have no buffers.
-
-How the real one differs: in nothing but the length of its documentation.
+They compute the same in training and in evaluation, and have no buffers.
 """
 
 from __future__ import annotations
@@ -21,13 +19,15 @@ from internals.nn.parameter import Parameter
 
 
 class _ResponseNorm(_Options):
+    """The printed form of the two local response normalizations."""
+
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
 class LocalResponseNorm(_ResponseNorm):
-    """Each element divided by (k + alpha * mean of squares) ** beta, over `size` neighbouring
-    channels (AlexNet).
+    """Divides each element by (k + alpha * mean of squares) ** beta, where the mean is over `size`
+    neighbouring channels, as in AlexNet.
     """
 
     __constants__ = ["size", "alpha", "beta", "k"]
@@ -52,10 +52,10 @@ class CrossMapLRN2d(_ResponseNorm):
 
 
 class LayerNorm(_Options):
-    """Mean 0 and variance 1 over the last dimensions, whose sizes are `normalized_shape`; then
-    scale and shift.
+    """Normalizes to mean 0 and variance 1 over the last dimensions, whose sizes are
+    `normalized_shape`; then scales and shifts each element.
 
-    `weight` and `bias` have the normalized shape and start at 1 and 0.
+    `weight` and `bias` have the normalized shape and are initially 1 and 0.
     """
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
@@ -92,11 +92,11 @@ class LayerNorm(_Options):
 
 
 class GroupNorm(_Options):
-    """Mean 0 and variance 1 for each sample over groups of channels; then scale and shift: (N, C,
-    *) to the same.
+    """Normalizes each sample of (N, C, *) to mean 0 and variance 1 over each group of channels;
+    then scales and shifts each channel.
 
-    `weight` and `bias` (C) start at 1 and 0. Raises ValueError unless `num_channels` is divisible
-    by `num_groups`.
+    `weight` and `bias` (C) are initially 1 and 0. Raises ValueError unless `num_channels` is
+    divisible by `num_groups`.
     """
 
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
@@ -127,10 +127,10 @@ class GroupNorm(_Options):
 
 
 class RMSNorm(_Options):
-    """Root mean square 1 over the last dimensions; then scale by `weight`. Nothing is subtracted,
-    nothing added.
+    """Divides by the root mean square over the last dimensions, then scales by `weight`.
 
-    `eps` is the dtype's machine epsilon when None.
+    Unlike `LayerNorm` it neither subtracts the mean nor adds a bias. With `eps=None` the machine
+    epsilon of the dtype is used.
     """
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
@@ -165,6 +165,7 @@ class RMSNorm(_Options):
 
 
 def _shape(normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
+    """A single size as a tuple of one."""
     return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
 
 
@@ -176,6 +177,7 @@ def _affine(
     device: Any,
     dtype: dtype | None,
 ) -> None:
+    """Register `weight` and `bias` of a shape, uninitialized, or None where one is not wanted."""
     for name, wanted in (("weight", weight), ("bias", bias)):
         module.register_parameter(
             name, Parameter(empty(shape, device=device, dtype=dtype)) if wanted else None
@@ -183,6 +185,7 @@ def _affine(
 
 
 def _reset(module: Module) -> None:
+    """Start as the plain normalization: weight 1, bias 0."""
     if module.weight is not None:
         init.ones_(module.weight)
     if module.bias is not None:

@@ -1,10 +1,7 @@
 """Padding layers: constant, reflected, replicated, circular (`torch/nn/modules/padding.py`).
 
-`padding` is a number for all sides, or (left, right), or (left, right, top, bottom), or these and
-(front, back).
-
-How the real one differs: nothing but that some methods are written once there per number of
-dimensions.
+`padding` is one number for all sides, or (left, right) in one dimension, (left, right, top, bottom)
+in two, (left, right, top, bottom, front, back) in three.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from internals.nn.modules.utils import _ntuple
 
 
 class _PadNd(_Options):
-    """`mode` is what `F.pad` calls it; `sides` how many numbers there are."""
+    """A call of `F.pad` with its `mode`; `padding` has `sides` numbers, two per dimension."""
 
     __constants__ = ["padding", "mode"]
     mode: str
@@ -35,6 +32,8 @@ class _PadNd(_Options):
 
 
 class _ConstantPadNd(_PadNd):
+    """Padding with a `value`."""
+
     __constants__ = ["padding", "value", "mode"]
     mode = "constant"
 
@@ -68,6 +67,8 @@ class ConstantPad3d(_ConstantPadNd):
 
 
 class _ZeroPadNd(_ConstantPadNd):
+    """Padding with the value 0."""
+
     def __init__(self, padding: Sequence[int]) -> None:
         super().__init__(padding, 0.0)
 
@@ -88,44 +89,45 @@ class ZeroPad3d(_ZeroPadNd, ConstantPad3d):
 
 
 class ReflectionPad1d(_PadNd):
-    """Mirrors (N, C, L) at its ends, which are not repeated."""
+    """Mirrors (N, C, L) at its first and last element, which are not repeated: abc to cbabcba."""
 
     mode, sides = "reflect", 2
 
 
 class ReflectionPad2d(_PadNd):
-    """Mirrors (N, C, H, W) at its edges, which are not repeated."""
+    """Mirrors (N, C, H, W) at its outermost rows and columns, which are not repeated."""
 
     mode, sides = "reflect", 4
 
 
 class ReflectionPad3d(_PadNd):
-    """Mirrors (N, C, D, H, W) at its faces, which are not repeated."""
+    """Mirrors (N, C, D, H, W) at its outermost planes, which are not repeated."""
 
     mode, sides = "reflect", 6
 
 
 class ReplicationPad1d(_PadNd):
-    """Repeats the ends of (N, C, L)."""
+    """Repeats the first and last element of (N, C, L): abc to aaabccc."""
 
     mode, sides = "replicate", 2
 
 
 class ReplicationPad2d(_PadNd):
-    """Repeats the edges of (N, C, H, W)."""
+    """Repeats the outermost rows and columns of (N, C, H, W)."""
 
     mode, sides = "replicate", 4
 
 
 class ReplicationPad3d(_PadNd):
-    """Repeats the faces of (N, C, D, H, W)."""
+    """Repeats the outermost planes of (N, C, D, H, W)."""
 
     mode, sides = "replicate", 6
 
 
 class CircularPad1d(_PadNd):
-    """Goes on at the other end of (N, C, L). Raises ValueError unless there are 2 or 3
-    dimensions.
+    """Continues (N, C, L) or (C, L) with its other end: abc to bcabcab.
+
+    Raises ValueError unless there are 2 or 3 dimensions.
     """
 
     mode, sides = "circular", 2
@@ -137,8 +139,9 @@ class CircularPad1d(_PadNd):
 
 
 class CircularPad2d(_PadNd):
-    """Goes on at the opposite edge of (N, C, H, W). Raises ValueError unless there are 3 or 4
-    dimensions.
+    """Continues (N, C, H, W) or (C, H, W) with its opposite edges.
+
+    Raises ValueError unless there are 3 or 4 dimensions.
     """
 
     mode, sides = "circular", 4
@@ -150,8 +153,9 @@ class CircularPad2d(_PadNd):
 
 
 class CircularPad3d(_PadNd):
-    """Goes on at the opposite face of (N, C, D, H, W). Raises ValueError unless there are 4 or 5
-    dimensions.
+    """Continues (N, C, D, H, W) or (C, D, H, W) with its opposite faces.
+
+    Raises ValueError unless there are 4 or 5 dimensions.
     """
 
     mode, sides = "circular", 6

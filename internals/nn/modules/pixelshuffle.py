@@ -1,7 +1,6 @@
-"""Channels into pixels and back (`torch/nn/modules/pixelshuffle.py`): upsampling that is learned as
-channels.
+"""Channels rearranged into pixels, and back (`torch/nn/modules/pixelshuffle.py`).
 
-How the real one differs: in nothing but the length of its documentation.
+After a convolution that computes r * r values per pixel as channels, this is a learned upsampling.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from internals.nn.modules._options import _Options
 
 
 class PixelShuffle(_Options):
-    """(*, C * r * r, H, W) to (*, C, H * r, W * r), r being `upscale_factor`."""
+    """(*, C * r * r, H, W) to (*, C, H * r, W * r), where r is `upscale_factor`."""
 
     __constants__ = _shown = ["upscale_factor"]
 
@@ -24,8 +23,8 @@ class PixelShuffle(_Options):
 
 
 class PixelUnshuffle(_Options):
-    """(*, C, H * r, W * r) to (*, C * r * r, H, W), r being `downscale_factor`: the inverse of
-    `PixelShuffle`.
+    """The inverse of `PixelShuffle`: (*, C, H * r, W * r) to (*, C * r * r, H, W), where r is
+    `downscale_factor`.
     """
 
     __constants__ = _shown = ["downscale_factor"]

@@ -1,7 +1,7 @@
-"""Pooling layers (`torch/nn/modules/pooling.py`). The stride is the size of the window unless it is
-given.
+"""Pooling layers: each reduces windows of its input to one element
+(`torch/nn/modules/pooling.py`).
 
-How the real one differs: nothing but that each layer spells out its constructor.
+Unless a stride is given, it is the size of the window, so windows do not overlap.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from internals.nn.modules.utils import _ntuple, _single
 
 
 class _MaxPoolNd(_Options):
-    """With `return_indices`, forward also returns where in its plane each maximum was."""
+    """Max pooling; with `return_indices`, `forward` also returns the index of each maximum, as
+    `_MaxUnpoolNd` needs it.
+    """
 
     __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
     _shown = ["kernel_size", "stride", "padding", "dilation", "ceil_mode"]
@@ -82,11 +84,10 @@ class MaxPool3d(_MaxPoolNd):
 
 
 class _MaxUnpoolNd(_Options):
-    """Each maximum back at its place, which max pooling with `return_indices` told; zeros
-    elsewhere.
+    """Puts each maximum back at its index, from max pooling with `return_indices`; zeros elsewhere.
 
-    forward(input, indices, output_size=None): several sizes lead to the same when pooled, and one
-    may be asked for. Raises ValueError for a size that cannot be.
+    Several sizes may be pooled to the same; `forward(input, indices, output_size=None)` can choose
+    one. Raises ValueError for a size that is not among them.
     """
 
     _shown = ["kernel_size", "stride", "padding"]
@@ -140,6 +141,8 @@ class MaxUnpool3d(_MaxUnpoolNd):
 
 
 class _AvgPoolNd(_Options):
+    """Mean pooling."""
+
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
     _shown = ["kernel_size", "stride", "padding"]
 
@@ -171,6 +174,8 @@ class AvgPool1d(_AvgPoolNd):
 
 
 class _DividedAvgPoolNd(_AvgPoolNd):
+    """Mean pooling that may divide the sums by `divisor_override` instead of the window's size."""
+
     __constants__ = [*_AvgPoolNd.__constants__, "divisor_override"]
 
     def __init__(
@@ -186,9 +191,7 @@ class _DividedAvgPoolNd(_AvgPoolNd):
 
 
 class AvgPool2d(_DividedAvgPoolNd):
-    """The mean of every window: (N, C, H, W) to (N, C, H', W'). `divisor_override` divides by
-    another number than its size.
-    """
+    """The mean of every window: (N, C, H, W) to (N, C, H', W')."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool2d(
@@ -208,7 +211,7 @@ class AvgPool3d(_DividedAvgPoolNd):
 
 
 class _AdaptiveAvgPoolNd(_Options):
-    """The windows are chosen so that the result has `output_size`."""
+    """Mean pooling with windows that are chosen so that the result has `output_size`."""
 
     __constants__ = _shown = ["output_size"]
 
@@ -224,8 +227,9 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """Means of windows that cover (N, C, H, W): (N, C, *output_size). One number is for both; None
-    keeps the input's size.
+    """Means of windows that cover (N, C, H, W): (N, C, *output_size).
+
+    A single number stands for both sizes; None keeps the input's size.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -240,8 +244,9 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
 
 
 class _AdaptiveMaxPoolNd(_Options):
-    """The windows are chosen so that the result has `output_size`. With `return_indices`, also
-    where each maximum was.
+    """Max pooling with windows that are chosen so that the result has `output_size`.
+
+    With `return_indices`, `forward` also returns the index of each maximum.
     """
 
     __constants__ = ["output_size", "return_indices"]
@@ -273,8 +278,9 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 
 
 class _LPPoolNd(_Options):
-    """The p-norm of every window, p being `norm_type`: with 1 the sum, with infinity the maximum of
-    absolute values.
+    """The p-norm of every window, where p is `norm_type`: (sum of x ** p) ** (1 / p).
+
+    1 gives the sum, infinity the maximum of absolute values.
     """
 
     __constants__ = _shown = ["norm_type", "kernel_size", "stride", "ceil_mode"]
@@ -319,12 +325,11 @@ class LPPool3d(_LPPoolNd):
 
 
 class _FractionalMaxPoolNd(_Options):
-    """The largest element of every window, with windows at pseudo-random places so that the result
-    has the size asked for.
+    """Max pooling with windows at pseudo-random positions, as many as the result's size requires.
 
-    Either `output_size` or `output_ratio`, numbers between 0 and 1, is given. `_random_samples`,
-    (N, C, dimensions), takes the place of random numbers. Raises ValueError for neither, for both,
-    and for ratios outside.
+    That is either `output_size`, or the input's size times `output_ratio` (between 0 and 1).
+    `_random_samples` (N, C, dimensions) replaces the random numbers. Raises ValueError if neither
+    or both are given, and for other ratios.
     """
 
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]

@@ -1,11 +1,11 @@
 """Recurrent layers: `RNN`, `LSTM`, `GRU` over sequences, and the cells that take one step
 (`torch/nn/modules/rnn.py`).
 
-The modules hold the weights and check the sizes; the loops over time and layers are in
+The modules have the weights and check the sizes; the loops over time and layers are in
 `internals.aten.native.recurrent`.
 
-How the real one differs: scripts can give it packed sequences, too; on GPUs it keeps all weights of
-a network in one piece of memory for cuDNN (`flatten_parameters`, which does nothing here).
+How the real one differs: packed sequences also work in scripts; on GPUs all weights of a network
+are kept in one block of memory for cuDNN (`flatten_parameters`, which does nothing here).
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ from internals.nn.utils.rnn import PackedSequence
 if TYPE_CHECKING:
     from internals.core.dtype import dtype
 
+# the number of matrices for x, and for h, that are stacked in one weight
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 class RNNBase(_Options):
-    """The weights of a stack of recurrent layers, `gates` being 4 for an LSTM, 3 for a GRU, 1 for
-    an RNN.
+    """The weights of a stack of recurrent layers; `gates` is 4 for an LSTM, 3 for a GRU, 1 for an
+    RNN.
 
     For layer k: `weight_ih_lk` (gates * hidden, input size or directions * hidden), `weight_hh_lk`
-    (gates * hidden, hidden), `bias_ih_lk` and `bias_hh_lk` (gates * hidden), with `_reverse` behind
-    the name for the backward direction; all uniform in ±1 / sqrt(hidden). With `proj_size`,
-    `weight_hr_lk` (proj_size, hidden) shrinks the state that is handed on.
+    (gates * hidden, hidden), `bias_ih_lk` and `bias_hh_lk` (gates * hidden), with the suffix
+    `_reverse` for the backward direction; all are initially uniform in ±1 / sqrt(hidden). With
+    `proj_size`, `weight_hr_lk` (proj_size, hidden) projects h to fewer features.
     """
 
     __jit_unused_properties__ = ["all_weights"]
@@ -61,8 +62,9 @@ class RNNBase(_Options):
         )  # fmt: skip
         self._all_weights: list[list[str]] = []
         rows, directions = _GATES[mode] * hidden_size, 2 if bidirectional else 1
-        handed_on = proj_size or hidden_size
+        handed_on = proj_size or hidden_size  # features of h
         for layer in range(num_layers):
+            # later layers get the outputs of both directions, concatenated
             features = handed_on * directions if layer else input_size
             for suffix in ("", "_reverse")[:directions]:
                 sizes: dict[str, Any] = {
@@ -88,18 +90,18 @@ class RNNBase(_Options):
 
     @property
     def all_weights(self) -> list[list[Parameter]]:
-        """The parameters of every layer and direction."""
+        """The parameters: a list for each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
-        """Nothing: on a CPU the weights can lie where they are."""
+        """Do nothing: only cuDNN needs the weights in one block of memory."""
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """`input` (T, N, I), or (N, T, I) if `batch_first`, or unbatched (T, I), and the first
-        state: outputs and last state.
+        """The outputs (T, N, directions * hidden) and the last state (layers * directions, N,
+        hidden) for `input` (T, N, I) and the first state `hx`, by default zeros.
 
-        A packed sequence gives a packed one; its states are in the order of the sequences before
-        packing.
+        With `batch_first`, input and outputs are (N, T, ...); unbatched ones have no N. A packed
+        sequence gives a packed one, with states in the order of the sequences before packing.
         """
         if not is_scripting():
             if isinstance(input, PackedSequence):
@@ -107,6 +109,7 @@ class RNNBase(_Options):
         batched = self._is_batched(input)
         batch_dim = 0 if self.batch_first else 1
         x = input if batched else input.unsqueeze(batch_dim)
+        # an unbatched sequence is a batch of one: x (T, 1, I), h (layers * directions, 1, hidden)
         if hx is None:
             h = self._zeros(x, self.hidden_size)
         else:
@@ -123,6 +126,8 @@ class RNNBase(_Options):
         return (output, h) if batched else (output.squeeze(batch_dim), h.squeeze(1))
 
     def _forward_packed(self, packed: PackedSequence, hx: Any) -> Any:
+        """`forward` of a packed sequence; `hx` is a pair for an LSTM."""
+        # data (sum of lengths, I); `order` sorts the batch by length, `back` undoes it
         data, batch_sizes, order, back = packed
         if data.dim() != 2:
             raise RuntimeError(f"input must have 2 dimensions, got {data.dim()}")
@@ -147,8 +152,8 @@ class RNNBase(_Options):
         return PackedSequence(output, batch_sizes, order, back), tuple(last) if is_lstm else last[0]
 
     def check_input(self, input: Tensor) -> None:
-        """Raises ValueError for another dtype than the weights', RuntimeError for another number of
-        features.
+        """Raise ValueError unless the dtype is that of the weights, RuntimeError for another number
+        of features.
         """
         if not is_scripting():
             dtype = self.weight_ih_l0.dtype
@@ -170,6 +175,7 @@ class RNNBase(_Options):
         expected_hidden_size: tuple[int, int, int],
         msg: str = "Expected hidden size {}, got {}",
     ) -> None:
+        """Raise RuntimeError for a state of another size."""
         if hx.size() != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
@@ -189,15 +195,13 @@ class RNNBase(_Options):
         return s
 
     def _weights(self) -> list[Tensor]:
-        """What the operators take behind the state. For scripts, `recursive.py` writes the list
-        out.
+        """All weights in the order of the operators. In scripts, `recursive.py` replaces this by a
+        literal list.
         """
         return [getattr(self, name) for names in self._all_weights for name in names]
 
     def _is_batched(self, input: Tensor) -> bool:
-        """Whether there is a batch dimension. Raises ValueError unless there are 2 or 3
-        dimensions.
-        """
+        """Whether there is a batch dimension. Raises ValueError unless the input is 2-D or 3-D."""
         if input.dim() not in (2, 3):
             name = self.mode.split("_")[0]
             what = "tensor instead" if name == "RNN" else "instead"
@@ -205,6 +209,7 @@ class RNNBase(_Options):
         return input.dim() == 3
 
     def _state_size(self, x: Tensor, features: int) -> tuple[int, int, int]:
+        """(layers * directions, N, features)."""
         states = self.num_layers * 2 if self.bidirectional else self.num_layers
         return states, x.size(0 if self.batch_first else 1), features
 
@@ -213,6 +218,7 @@ class RNNBase(_Options):
 
 
 def _permuted(h: Tensor, order: Tensor | None) -> Tensor:
+    """A state (layers * directions, N, hidden) with its batch in another order."""
     return h if order is None else h.index_select(1, order)
 
 
@@ -250,8 +256,8 @@ class RNN(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units over a sequence: r and z decide what of the old state is used for the
-    new one, and what is kept.
+    """Gated recurrent units over a sequence. The gate r decides how much of the old state is used
+    to compute a new one, the gate z how much of the old state is kept.
 
     GRU(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
     bidirectional=False).
@@ -270,8 +276,8 @@ class GRU(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory over a sequence. Its state is a pair (h, c), each (layers *
-    directions, N, hidden).
+    """Long short-term memory over a sequence. Its state is a pair (h, c), each
+    (layers * directions, N, hidden).
 
     LSTM(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
     bidirectional=False, proj_size=0).
@@ -283,14 +289,16 @@ class LSTM(RNNBase):
     def forward(  # type: ignore[override]
         self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """`input` as for the others, and the first (h, c): the outputs and the last (h, c)."""
+        """The outputs and the last (h, c), for `input` and the first (h, c); see
+        `RNNBase.forward`.
+        """
         if not is_scripting():
             if isinstance(input, PackedSequence):
                 return self._forward_packed(input, hx)
         batched = self._is_batched(input)
         batch_dim = 0 if self.batch_first else 1
         x = input if batched else input.unsqueeze(batch_dim)
-        outputs = self.proj_size if self.proj_size > 0 else self.hidden_size
+        outputs = self.proj_size if self.proj_size > 0 else self.hidden_size  # features of h, not c
         if hx is None:
             h, c = self._zeros(x, outputs), self._zeros(x, self.hidden_size)
         else:
@@ -318,8 +326,10 @@ class LSTM(RNNBase):
 
 
 class RNNCellBase(_Options):
-    """`weight_ih` (num_chunks * hidden, input), `weight_hh` (num_chunks * hidden, hidden),
-    `bias_ih`, `bias_hh`.
+    """The weights of one step: `weight_ih` (num_chunks * hidden, input), `weight_hh`
+    (num_chunks * hidden, hidden), `bias_ih` and `bias_hh` (num_chunks * hidden).
+
+    `num_chunks` is the number of gates.
     """
 
     __constants__ = ["input_size", "hidden_size", "bias"]
@@ -361,9 +371,9 @@ class RNNCellBase(_Options):
 
 
 def _checked(x: Tensor, what: str, batched: bool) -> Tensor:
-    """`x` (N, features); a single vector gets a batch dimension.
+    """`x` as (N, features): unless `batched`, a batch dimension is added.
 
-    Raises ValueError unless it has 1 or 2 dimensions.
+    Raises ValueError unless `x` has 1 or 2 dimensions.
     """
     if x.dim() not in (1, 2):
         raise ValueError(f"{what} to be 1D or 2D, got {x.dim()}D instead")
@@ -371,7 +381,9 @@ def _checked(x: Tensor, what: str, batched: bool) -> Tensor:
 
 
 class RNNCell(RNNCellBase):
-    """tanh(W_ih x + b_ih + W_hh h + b_hh), or relu: (N, input) and (N, hidden) to (N, hidden)."""
+    """One step of an RNN, tanh(W_ih x + b_ih + W_hh h + b_hh) or relu(...): (N, input) and
+    (N, hidden) to (N, hidden).
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
@@ -445,6 +457,7 @@ class GRUCell(RNNCellBase):
 
 
 def _check_dropout(dropout: Any, num_layers: int) -> None:
+    """Raise ValueError for a non-probability; warn if there is no layer that it applies to."""
     if not isinstance(dropout, Number) or isinstance(dropout, bool) or not 0 <= float(dropout) <= 1:  # type: ignore[arg-type]
         raise ValueError(
             "dropout should be a number in range [0, 1] representing the probability of an element "
@@ -467,6 +480,7 @@ def _check_options(
     batch_first: bool,
     proj_size: int,
 ) -> None:
+    """Raise TypeError or ValueError for options of another type or sizes out of range."""
     for name, value in (("bias", bias), ("batch_first", batch_first)):
         if not isinstance(value, bool):
             raise TypeError(f"{name} should be of type bool, got: {type(value).__name__}")

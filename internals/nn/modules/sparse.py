@@ -1,8 +1,8 @@
-"""A table whose rows are looked up by number, one by one or by the bag
+"""Tables whose rows are looked up by index, each by itself or reduced over bags
 (`torch/nn/modules/sparse.py`).
 
-How the real one differs: with `sparse=True` its gradient is a sparse tensor; here asking for that
-gradient raises NotImplementedError.
+How the real one differs: with `sparse=True` the gradient is a sparse tensor; here computing it
+raises NotImplementedError.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from internals.nn.parameter import Parameter
 
 
 class _Table(_Options):
+    """The initialization of both: standard normal, with the row `padding_idx` zero."""
+
     def reset_parameters(self) -> None:
         init.normal_(self.weight)
         if self.padding_idx is not None:
@@ -23,12 +25,11 @@ class _Table(_Options):
 
 
 class Embedding(_Table):
-    """Rows of `weight` (num_embeddings, embedding_dim): integers (*) to (*, embedding_dim).
-    `weight` starts standard normal.
+    """Looks up rows of `weight` (num_embeddings, embedding_dim): indices (*) to (*, embedding_dim).
 
-    The row `padding_idx` starts at 0 and gets no gradient. Rows longer than `max_norm` are scaled
-    down, in place, when they are looked up. Raises AssertionError for a `padding_idx` that is no
-    row.
+    `weight` is initially standard normal. The row `padding_idx` is initially 0 and gets no
+    gradient. Rows whose norm exceeds `max_norm` are scaled down, in place, when they are looked up.
+    Raises AssertionError for a `padding_idx` out of range.
     """
 
     __constants__ = [
@@ -93,8 +94,9 @@ class Embedding(_Table):
         max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Embedding:  # fmt: skip
-        """An embedding on the memory of a table (rows, columns); unless `freeze` is False it is not
-        trained.
+        """An embedding that shares the memory of a table (rows, columns).
+
+        It is trained only with `freeze=False`.
         """
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
@@ -106,12 +108,12 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """The "sum", "mean" or "max" of bags of rows of `weight` (num_embeddings, embedding_dim), which
-    starts standard normal.
+    """The "sum", "mean" or "max" of bags of rows of `weight` (num_embeddings, embedding_dim):
+    indices (bags, length), or (N) with the start of each bag in `offsets`, to
+    (bags, embedding_dim).
 
-    Integers (bags, length), or (N) with the offsets where bags begin, to (bags, embedding_dim). The
-    row `padding_idx` starts at 0, does not count and gets no gradient. Raises AssertionError for a
-    `padding_idx` that is no row.
+    `weight` is initially standard normal. The row `padding_idx` is initially 0, does not count and
+    gets no gradient. Raises AssertionError for a `padding_idx` out of range.
     """
 
     __constants__ = [
@@ -171,8 +173,9 @@ class EmbeddingBag(_Table):
         norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean",
         sparse: bool = False, include_last_offset: bool = False, padding_idx: int | None = None,
     ) -> EmbeddingBag:  # fmt: skip
-        """Bags of rows of a table (rows, columns), on its memory; unless `freeze` is False it is
-        not trained.
+        """Bags of rows of a table (rows, columns), whose memory is shared.
+
+        It is trained only with `freeze=False`.
         """
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")

@@ -1,13 +1,13 @@
 """Transformers: encoder and decoder layers, their stacks, and both together
 (`torch/nn/modules/transformer.py`).
 
-A layer adds to its input what attention makes of it, then what two linear layers make of each
-position; each sum is normalized (`norm_first`: each summand's input is). A stack is so many copies
-of one layer.
+A layer adds the result of attention to its input, then the result of two linear layers that work on
+each position by itself. Each sum is normalized; with `norm_first`, the input of attention and of
+the linear layers is normalized instead. A stack has copies of one layer.
 
-How the real one differs: in evaluation without gradients an encoder layer takes a fused kernel
-where it can, and drops padded positions beforehand (nested tensors); `enable_nested_tensor` and
-`mask_check` are taken here for compatibility only.
+How the real one differs: in evaluation without gradients an encoder layer uses a fused kernel if
+possible, and drops padded positions beforehand (nested tensors); here `enable_nested_tensor` and
+`mask_check` are accepted, but have no effect.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ Activation = str | Callable[[Tensor], Tensor]
 
 
 class _Layer(Module):
-    """`_attentions` and a feed-forward network, each with its own normalization and dropout."""
+    """The parts of a layer: its attentions (named in `_attentions`) and a feed-forward network,
+    each with its own normalization and dropout.
+    """
 
     __constants__ = ["norm_first"]
     _attentions = tuple[str, ...]()
@@ -65,6 +67,7 @@ class _Layer(Module):
     def _sa_block(
         self, x: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool
     ) -> Tensor:
+        """Self-attention and dropout, without the residual connection."""
         x = self.self_attn(
             x, x, x, padding, need_weights=False, attn_mask=mask, is_causal=is_causal
         )[0]
@@ -72,8 +75,8 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and a feed-forward network: (L, N, d_model) to the same, (N, L, d_model) if
-    `batch_first`.
+    """Self-attention and a feed-forward network: (L, N, d_model), or (N, L, d_model) if
+    `batch_first`, to the same shape.
 
     `activation` is "relu", "gelu" or a function. Raises RuntimeError for another string.
     """
@@ -112,6 +115,7 @@ class TransformerEncoderLayer(_Layer):
         return self.norm2(x + self._ff_block(x))
 
     def _ff_block(self, x: Tensor) -> Tensor:
+        """The feed-forward network: d_model to dim_feedforward to d_model features."""
         return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
@@ -126,8 +130,8 @@ class TransformerDecoderLayer(_Layer):
         memory_key_padding_mask: Tensor | None = None, tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
-        """`tgt` (L, N, d_model) attends to itself under the `tgt_` masks, to `memory` (S, N,
-        d_model) under the others.
+        """`tgt` (L, N, d_model) attends to itself with the `tgt_` masks, and to `memory`
+        (S, N, d_model), the encoder's output, with the `memory_` masks.
         """
         x = tgt
         own = tgt_mask, tgt_key_padding_mask, tgt_is_causal
@@ -148,19 +152,19 @@ class TransformerDecoderLayer(_Layer):
         padding: Tensor | None,
         is_causal: bool,
     ) -> Tensor:
+        """Attention to `memory` and dropout, without the residual connection."""
         x = self.multihead_attn(
             x, memory, memory, padding, need_weights=False, attn_mask=mask, is_causal=is_causal
         )[0]
         return self.dropout2(x)
 
     def _ff_block(self, x: Tensor) -> Tensor:
+        """The feed-forward network: d_model to dim_feedforward to d_model features."""
         return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
 class TransformerEncoder(_Options):
-    """`num_layers` copies of `encoder_layer`, which start with the same weights, and a last `norm`
-    if given.
-    """
+    """`num_layers` copies of `encoder_layer`, with initially equal weights, and a final `norm`."""
 
     __constants__ = ["norm"]
 
@@ -177,7 +181,10 @@ class TransformerEncoder(_Options):
         self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:  # fmt: skip
-        """With `is_causal=None` the mask is compared with the causal one to find out."""
+        """`src` (L, N, d_model), or batch first, through all layers.
+
+        With `is_causal=None` the mask is compared with the causal one.
+        """
         padding = _canonical_mask(
             src_key_padding_mask, "src_key_padding_mask", _none_or_dtype(mask), "mask", src.dtype
         )
@@ -192,9 +199,7 @@ class TransformerEncoder(_Options):
 
 
 class TransformerDecoder(_Options):
-    """`num_layers` copies of `decoder_layer`, which start with the same weights, and a last `norm`
-    if given.
-    """
+    """`num_layers` copies of `decoder_layer`, with initially equal weights, and a final `norm`."""
 
     __constants__ = ["norm"]
 
@@ -226,9 +231,11 @@ class TransformerDecoder(_Options):
 
 
 class Transformer(_Options):
-    """An encoder for the source and a decoder for the target. Matrices start Xavier uniform.
+    """An encoder for the source and a decoder for the target; matrices are initially Xavier
+    uniform.
 
-    Raises RuntimeError when source and target differ in batch size, or are not `d_model` wide.
+    Raises RuntimeError when source and target differ in batch size, or do not have `d_model`
+    features.
     """
 
     def __init__(
@@ -281,7 +288,7 @@ class Transformer(_Options):
     def generate_square_subsequent_mask(
         sz: int, device: Device | None = None, dtype: DType | None = None
     ) -> Tensor:
-        """(sz, sz): -inf above the diagonal, 0 elsewhere, so that no position sees a later one."""
+        """The causal mask (sz, sz): -inf above the diagonal, to hide later positions, else 0."""
         return full((sz, sz), fill_value=float("-inf"), device=device, dtype=dtype).triu(1)
 
     def _reset_parameters(self) -> None:
@@ -291,10 +298,12 @@ class Transformer(_Options):
 
 
 def _clones(module: Module, n: int) -> ModuleList:
+    """n deep copies: the layers do not share their weights."""
     return ModuleList([deepcopy(module) for _ in range(n)])
 
 
 def _activation(activation: Any) -> Any:
+    """The function for "relu" or "gelu"; anything that is not a string is returned as it is."""
     if not isinstance(activation, str):
         return activation
     if activation not in ("relu", "gelu"):
@@ -303,20 +312,19 @@ def _activation(activation: Any) -> Any:
 
 
 def _relu_or_gelu(activation: Callable[..., Any]) -> int:
-    """The number of the fused kernel's activation, 0 for none."""
+    """The number by which PyTorch's fused kernel knows the activation; 0 for others."""
     if activation is F.relu or isinstance(activation, ReLU):
         return 1
     return 2 if activation is F.gelu or isinstance(activation, GELU) else 0
 
 
 def _length(x: Tensor, batch_first: bool) -> int:
+    """L of (L, N, d_model), (N, L, d_model) or (L, d_model)."""
     return x.shape[1] if x.dim() == 3 and batch_first else x.shape[0]
 
 
 def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None, size: int) -> bool:
-    """Whether `mask` may be called causal: as `is_causal` says, or by comparison where it says
-    nothing.
-    """
+    """Whether `mask` is the causal one: `is_causal` if it is given, else by comparison."""
     if is_causal is not None:
         return is_causal
     if mask is None:

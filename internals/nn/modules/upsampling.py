@@ -1,7 +1,4 @@
-"""Resampling of sequences, images and volumes (`torch/nn/modules/upsampling.py`).
-
-How the real one differs: in nothing but the length of its documentation.
-"""
+"""Resampling of sequences, images and volumes (`torch/nn/modules/upsampling.py`)."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from internals.nn.modules._options import _Options
 class Upsample(_Options):
     """Resamples (N, C, L), (N, C, H, W) or (N, C, D, H, W) to `size` or by `scale_factor`.
 
-    `interpolate` tells the modes and what it raises.
+    See `nn.functional.interpolate` for the modes and errors.
     """
 
     __constants__ = [
@@ -58,14 +55,17 @@ class Upsample(_Options):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Every pixel takes the value of the nearest one."""
+    """Resamples (N, C, H, W): each new pixel has the value of the nearest old one."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Every pixel is a weighted mean of the four around it; corners lie on corners."""
+    """Resamples (N, C, H, W): each new pixel is a weighted mean of the four old ones around it.
+
+    The centers of the corner pixels are aligned.
+    """
 
     def __init__(self, size: Sequence[int] | None = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

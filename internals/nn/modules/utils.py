@@ -1,6 +1,7 @@
-"""A number for every dimension, or a tuple (`torch/nn/modules/utils.py`).
+"""Options such as `kernel_size`, given as one number or as one for each dimension
+(`torch/nn/modules/utils.py`).
 
-How the real one differs: it also takes prefixes off the keys of state dicts.
+How the real one differs: it also removes prefixes from the keys of state dicts.
 """
 
 from __future__ import annotations
@@ -10,9 +11,7 @@ from typing import Any
 
 
 def _ntuple(n: int) -> Callable[[Any], Any]:
-    """What makes a tuple of its argument: of `n` times a single number, of another sequence as it
-    is.
-    """
+    """A function that makes a tuple of its argument: a single number is repeated `n` times."""
 
     def parse(x: int) -> tuple[Any, ...]:
         return tuple(x) if isinstance(x, Iterable) else (x,) * n
@@ -27,7 +26,8 @@ _quadruple = _ntuple(4)
 
 
 def _reverse_repeat_tuple(t: Sequence[int], n: int) -> tuple[int, ...]:
-    """The sizes, last first, each `n` times: the order in which `F.pad` wants the padding of
-    dimensions.
+    """The elements of `t`, last first, each `n` times.
+
+    For n = 2 that is the order of `F.pad`: (before, after) of the last dimension first.
     """
     return tuple(size for size in reversed(t) for _ in range(n))

@@ -1,12 +1,11 @@
-"""Gradient clipping: one bad batch should not throw the weights far away
+"""Gradient clipping: limits how far a single bad batch can move the weights
 (`torch/nn/utils/clip_grad.py`).
 
-`clip_grad_norm_` looks at all gradients as one vector. If it is longer than allowed it is
-shortened, all gradients by the same factor, so the direction stays. `clip_grad_value_` cuts every
-element by itself. Both change the gradients in place, between `backward()` and the optimizer's
-`step()`.
+`clip_grad_norm_` takes all gradients as one vector. If it is too long, all gradients are scaled by
+the same factor, which keeps the direction. `clip_grad_value_` clamps every element by itself. Both
+change the gradients in place, between `backward()` and the optimizer's `step()`.
 
-How the real one differs: it treats all gradients of one dtype in one kernel call (`foreach`).
+How the real one differs: it processes all gradients of one dtype in one kernel call (`foreach`).
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ def clip_grad_norm_(
     parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None
 ) -> Any:  # fmt: skip
-    """Shorten the gradients of `parameters`, one tensor or several, to a total norm of `max_norm`
-    at most.
+    """Scale the gradients of `parameters`, one tensor or several, to a total norm of at most
+    `max_norm`.
 
-    Returns the norm before. Raises RuntimeError if it is no finite number and `error_if_nonfinite`.
+    Returns the norm before that. Raises RuntimeError if it is not finite and `error_if_nonfinite`.
     """
     if isinstance(parameters, types.GeneratorType):
         parameters = list(parameters)
@@ -43,9 +42,7 @@ def clip_grad_norm_(
 
 @no_grad()
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
-    """Bring every element of the gradients of `parameters` between `-clip_value` and
-    `clip_value`.
-    """
+    """Clamp every element of the gradients of `parameters` to [-clip_value, clip_value]."""
     clip_value = float(clip_value)
     for grad in _gradients(_listed(parameters)):
         grad.clamp_(min=-clip_value, max=clip_value)
@@ -58,7 +55,7 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Any:
-    """The norm of several tensors, taken as one vector: the norm of their norms."""
+    """The norm of several tensors, taken as one vector: it equals the norm of their norms."""
     tensors, norm_type = _listed(tensors), float(norm_type)
     if not tensors:
         return tensor(0.0)
@@ -76,9 +73,8 @@ def get_total_norm(
 def clip_grads_with_norm_(
     parameters: Sequence[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
-    """Multiply the gradients of `parameters` by `max_norm / total_norm`, if that makes them
-    smaller.
-    """
+    """Multiply the gradients of `parameters` by `max_norm / total_norm` if that is below 1."""
+    # a clamp instead of an `if`: reading the norm would make the CPU wait for the GPU
     factor = clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
     for grad in _gradients(_listed(parameters)):
         grad.mul_(factor.to(grad.device))
@@ -89,4 +85,5 @@ def _listed(tensors: Tensor | Iterable[Any]) -> list[Any]:
 
 
 def _gradients(parameters: list[Any]) -> list[Any]:
+    """The gradients of those parameters that have one."""
     return [p.grad for p in parameters if p.grad is not None]

@@ -1,5 +1,5 @@
-"""All parameters as one vector, and back (`torch/nn/utils/convert_parameters.py`): for methods that
-think of them so.
+"""All parameters as one vector, and back (`torch/nn/utils/convert_parameters.py`): for algorithms
+that work on vectors.
 
 How the real one differs: it also compares the indices of several GPUs.
 """
@@ -13,8 +13,9 @@ from internals import Tensor, cat, typename
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:
-    """The elements of all parameters, one after the other. Raises TypeError if they are on
-    different devices.
+    """The elements of all parameters, concatenated: (total,).
+
+    Raises TypeError if they are on different devices.
     """
     parameters = list(parameters)
     _same_device(parameters)
@@ -22,8 +23,9 @@ def parameters_to_vector(parameters: Iterable[Any]) -> Any:
 
 
 def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
-    """Give each parameter its slice of `vec` for its memory, in order. Raises TypeError if `vec` is
-    no tensor.
+    """Make each parameter a view of its slice of `vec`, in order, sharing its memory.
+
+    Raises TypeError if `vec` is not a tensor, or parameters are on different devices.
     """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected internals.Tensor, but got: {typename(vec)}")
@@ -36,6 +38,7 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
 
 
 def _same_device(parameters: list[Any]) -> None:
+    """Raise TypeError unless all parameters are on one device."""
     if len({p.device for p in parameters}) > 1:
         raise TypeError(
             "Found two parameters on different devices, this is currently not supported."

@@ -1,10 +1,8 @@
-"""Batch normalization that no longer learns is a factor and a shift of the layer before it
+"""Merging a batch normalization into the layer before it, for evaluation
 (`torch/nn/utils/fusion.py`).
 
-With running mean m and variance v, bn(w x + b) is w' x + b' where w' = w s, b' = (b - m) s + bias
-and s = weight / sqrt(v + eps).
-
-How the real one differs: nothing but the language.
+In evaluation, batch normalization is a fixed scale and shift. With running mean m and variance v,
+bn(w x + b) = w' x + b' where w' = w s, b' = (b - m) s + bias and s = weight / sqrt(v + eps).
 """
 
 from __future__ import annotations
@@ -21,8 +19,9 @@ M = TypeVar("M", bound=Module)
 
 
 def fuse_conv_bn_eval(conv: M, bn: Module, transpose: bool = False) -> M:
-    """A convolution that does what `conv` and then `bn` do. Raises AssertionError in training, or
-    without running statistics.
+    """A convolution with the result of `conv` followed by `bn`.
+
+    Raises AssertionError in training mode, or without running statistics.
     """
     fused = _copy(conv, bn)
     fused.weight, fused.bias = fuse_conv_bn_weights(
@@ -48,17 +47,19 @@ def fuse_conv_bn_weights(
     bn_b: Tensor | None,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """The weight and bias of such a convolution; `transpose` if it is a transposed one."""
+    """The weight and bias of the fused convolution; `transpose` if it is a transposed one."""
     bn_w = ones_like(bn_rm) if bn_w is None else bn_w
     bn_b = zeros_like(bn_rm) if bn_b is None else bn_b
+    # the scale is per output channel, which is dimension 1 of a transposed weight, else 0
     channels = [1, -1] if transpose else [-1, 1]
     shape = channels + [1] * (conv_w.dim() - 2)
     return _fused(conv_w, conv_b, bn_w * (bn_rv + bn_eps).rsqrt(), shape, bn_rm, bn_b)
 
 
 def fuse_linear_bn_eval(linear: M, bn: Module) -> M:
-    """A linear layer that does what `linear` and then `bn` do. Raises AssertionError as there, and
-    for sizes that do not fit.
+    """A linear layer with the result of `linear` followed by `bn`.
+
+    Raises AssertionError like `fuse_conv_bn_eval`, and for sizes that do not fit.
     """
     fused = _copy(linear, bn)
     outputs, features = linear.out_features, bn.num_features
@@ -82,13 +83,14 @@ def fuse_linear_bn_weights(
     bn_w: Tensor,
     bn_b: Tensor,
 ) -> tuple[Parameter, Parameter]:
-    """The weight and bias of such a linear layer."""
+    """The weight and bias of the fused linear layer."""
     return _fused(linear_w, linear_b, bn_w * (bn_rv + bn_eps).rsqrt(), [-1, 1], bn_rm, bn_b)
 
 
 def _fused(
     w: Tensor, b: Tensor | None, scale: Tensor, shape: list[int], mean: Tensor, shift: Tensor
 ) -> tuple[Parameter, Parameter]:
+    """w' = w s and b' = (b - m) s + shift, in the dtypes of `w` and `b`."""
     bias = zeros_like(mean) if b is None else b
     weight = (w * scale.reshape(shape)).to(w.dtype)
     moved = ((bias - mean) * scale + shift).to(w.dtype if b is None else b.dtype)
@@ -96,6 +98,7 @@ def _fused(
 
 
 def _copy(layer: M, bn: Module) -> Any:
+    """A copy of the layer to be fused. Raises AssertionError where fusion is impossible."""
     if layer.training or bn.training:
         raise AssertionError("Fusion only for eval!")
     if bn.running_mean is None or bn.running_var is None:

@@ -1,15 +1,17 @@
-"""Sequences of different lengths as one tensor, and back (`torch/nn/utils/rnn.py`): what a
-`collate_fn` for text needs.
+"""Sequences of different lengths as one tensor, and back (`torch/nn/utils/rnn.py`), as a
+`collate_fn` for text needs them.
 
-A batch is a rectangle. Shorter sequences are filled up with a value that the model is told to
-ignore: `padding_idx` of an embedding, `ignore_index` of a loss, `key_padding_mask` of attention.
+A batch is a rectangle, so shorter sequences are padded with a value that the model has to ignore:
+`padding_idx` of an embedding, `ignore_index` of a loss, `key_padding_mask` of attention.
 
-Recurrent layers also take packed sequences, which have no padding: it costs time, and a backward
-LSTM would start in it. A packed sequence holds, step after step, the elements of those sequences
-that are long enough, the longest first.
+Recurrent layers also take packed sequences, which have no padding: padding costs time, and the
+backward direction of an LSTM would start in it. A packed sequence has, step after step, the
+elements of all sequences that are long enough, the longest first:
 
-How the real one differs: scripts can use packed sequences, too; its `unpad_sequence` leaves the
-tensor it was given transposed, unless `batch_first`.
+    abc, de, f  ->  data: a d f | b e | c    batch_sizes: 3, 2, 1
+
+How the real one differs: scripts can use packed sequences, too; its `unpad_sequence` leaves its
+argument transposed, unless `batch_first`.
 """
 
 from __future__ import annotations
@@ -28,12 +30,12 @@ def pad_sequence(
     padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Tensor:
-    """N sequences (L_i, *) as one tensor (max L, N, *), or (N, max L, *) if `batch_first`, of the
+    """N sequences (L_i, *) as one tensor (max L, N, *), or (N, max L, *) if `batch_first`, with the
     dtype of the first.
 
-    The gradient goes back to each of them. Raises RuntimeError for what cannot be iterated over,
-    for no sequences, for another side than "left" and "right", and where the other dimensions
-    differ; TypeError for what is no tensor.
+    Gradients flow back to each sequence. Raises RuntimeError for an argument that is not iterable,
+    for no sequences, for a side other than "left" and "right", and where the other dimensions
+    differ; TypeError for non-tensors.
     """
     if not isinstance(sequences, Iterable):
         raise RuntimeError(
@@ -54,8 +56,8 @@ def pad_sequence(
 def unpad_sequence(
     padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
 ) -> list[Tensor]:
-    """The sequences again: from each of (max L, N, *), or (N, max L, *) if `batch_first`, the first
-    `lengths[i]` elements.
+    """The inverse of `pad_sequence`: the first `lengths[i]` elements of each sequence i of
+    (max L, N, *), or (N, max L, *) if `batch_first`.
 
     Raises ValueError unless there is a length for each.
     """
@@ -65,6 +67,8 @@ def unpad_sequence(
 
 
 class _Fields(NamedTuple):
+    """The fields of `PackedSequence`, which adds methods and a constructor with checks."""
+
     data: Tensor
     batch_sizes: Tensor
     sorted_indices: Tensor | None
@@ -72,8 +76,8 @@ class _Fields(NamedTuple):
 
 
 class PackedSequence(_Fields):
-    """`data` (all steps, *), `batch_sizes` (T) on the CPU, and the two permutations, None for
-    sequences that came sorted.
+    """`data` (sum of lengths, *); `batch_sizes` (T), the number of sequences at each step, on the
+    CPU; and the permutations that sort the batch and restore it, None if it was sorted.
 
     Made by `pack_padded_sequence` and `pack_sequence`. Raises ValueError for batch sizes on another
     device.
@@ -99,8 +103,9 @@ class PackedSequence(_Fields):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """With the data and the permutations converted or moved, as `Tensor.to` does it; itself
-        where nothing changes.
+        """A sequence with data converted or moved as by `Tensor.to`; itself if nothing changes.
+
+        The permutations are only moved, as indices keep their dtype.
         """
         data = self.data.to(*args, **kwargs)
         if data is self.data:
@@ -157,7 +162,7 @@ class PackedSequence(_Fields):
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """Where each element went. None for None."""
+    """The inverse of a permutation (n): the new position of each element. None for None."""
     if permutation is None:
         return None
     places = internals.arange(0, permutation.numel(), device=permutation.device)
@@ -167,11 +172,10 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 def pack_padded_sequence(
     input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """N padded sequences (T, N, *), or (N, T, *) if `batch_first`, and their lengths: the same
-    without padding.
+    """N padded sequences (T, N, *), or (N, T, *) if `batch_first`, packed by their lengths (N).
 
-    With `enforce_sorted` the lengths must decrease; otherwise they are sorted, and results are put
-    back in order. Raises RuntimeError for lengths that do not fit.
+    With `enforce_sorted` the lengths must not increase; otherwise the sequences are sorted, and
+    results are restored to the original order. Raises RuntimeError for lengths that do not fit.
     """
     if isinstance(lengths, Tensor):
         lengths = lengths.to(dtype=internals.int64)
@@ -192,10 +196,10 @@ def pad_packed_sequence(
     padding_value: float = 0.0,
     total_length: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The sequences, padded to the longest or to `total_length`, and their lengths; in the order
-    they had before packing.
+    """The sequences in their original order, padded to the longest or to `total_length`, and their
+    lengths (N).
 
-    Raises ValueError for a `total_length` below the longest.
+    Raises ValueError if `total_length` is less than the longest.
     """
     longest = sequence.batch_sizes.size(0)
     if total_length is not None and total_length < longest:
@@ -213,12 +217,12 @@ def pad_packed_sequence(
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
-    """N sequences (L_i, *), longest first unless `enforce_sorted` is False, as a packed one."""
+    """N sequences (L_i, *), packed; with `enforce_sorted` they must be sorted, longest first."""
     lengths = internals.tensor([sequence.size(0) for sequence in sequences])
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The sequences again."""
+    """The inverse of `pack_sequence`: N sequences (L_i, *)."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

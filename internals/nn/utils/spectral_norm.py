@@ -1,10 +1,10 @@
 """A weight divided by its largest singular value (`torch/nn/utils/spectral_norm.py`): Miyato et
 al., "Spectral normalization for generative adversarial networks", 2018.
 
-A layer that is linear then lengthens nothing. The singular value is not computed anew at each step:
-the vectors u and v that belong to it are kept in buffers, and before each forward pass of training
-a hook improves them by `v = Wᵀu`, `u = Wv`, a step of the power iteration. The weight moves little
-from step to step, so one is enough.
+A linear layer with such a weight makes no vector longer. The singular value is only approximated:
+its vectors u and v are kept in buffers, and before each forward pass in training a hook improves
+them by one step of the power iteration, `v = Wᵀu`, `u = Wv`, each normalized. As the weight changes
+little from step to step, one is enough.
 
 How the real one differs: it also reads state dictionaries from before version 1, which have no v.
 """
@@ -30,12 +30,12 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> M:
-    """Keep parameter `name` of `module` as `weight_orig`, and make `weight` of it before each
-    forward pass.
+    """Rename parameter `name` of `module` to `weight_orig` (for "weight"), and compute `weight`
+    from it before each forward pass.
 
     The weight counts as a matrix with a row for each index of `dim`, the dimension of the outputs.
-    Raises RuntimeError when that was done before, ValueError for a parameter that is None or has no
-    size yet.
+    Raises RuntimeError if it is normalized already, ValueError for a parameter that is None or has
+    no size yet.
     """
     if dim is None:
         dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
@@ -58,6 +58,7 @@ def spectral_norm(
             normalize(weight.new_empty(n).normal_(0, 1), dim=0, eps=eps)
             for n in hook.as_matrix(weight).shape
         )
+    # `weight` becomes a plain attribute: only `weight_orig` is trained and saved
     delattr(module, name)
     module.register_parameter(name + "_orig", weight)
     setattr(module, name, weight.data)
@@ -69,8 +70,9 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: M, name: str = "weight") -> M:
-    """Make parameter `name` one again, as large as it was last. Raises ValueError where it was not
-    divided.
+    """Make `name` a parameter again, with its normalized value.
+
+    Raises ValueError if it is not normalized.
     """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, SpectralNorm) and hook.name == name:
@@ -91,7 +93,7 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
 
 
 class SpectralNorm:
-    """The hook. Raises ValueError for less than one iteration."""
+    """The hook before `forward`. Raises ValueError for less than one iteration."""
 
     _version = 1
 
@@ -112,7 +114,7 @@ class SpectralNorm:
         setattr(module, self.name, self.compute_weight(module, module.training))
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Any:
-        """The weight over its norm. The gradient reaches the norm as well, but not u and v."""
+        """The weight divided by its norm uᵀWv, of which u and v count as constants in gradients."""
         weight, u, v = (getattr(module, self.name + suffix) for suffix in ("_orig", "_u", "_v"))
         matrix = self.as_matrix(weight)
         if do_power_iteration:
@@ -120,16 +122,17 @@ class SpectralNorm:
                 for _ in range(self.n_power_iterations):
                     v = normalize(mv(matrix.t(), u), dim=0, eps=self.eps, out=v)
                     u = normalize(mv(matrix, v), dim=0, eps=self.eps, out=u)
-                # the buffers change before the backward pass of this step, if it comes late
+                # the next forward pass overwrites the buffers, possibly before this backward pass
                 u, v = u.clone(), v.clone()
         return weight / dot(u, mv(matrix, v))
 
     def as_matrix(self, weight: Tensor) -> Any:
+        """(outputs, all other elements)."""
         return weight.movedim(self.dim, 0).reshape(weight.size(self.dim), -1)
 
 
 class SpectralNormStateDictHook:
-    """Notes the version in the dictionary's metadata."""
+    """Stores the version in the metadata of a state dict."""
 
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn

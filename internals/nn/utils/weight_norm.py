@@ -1,10 +1,10 @@
-"""A weight as a direction and a length, each a parameter of its own
+"""A weight split into a direction and a length, each a parameter of its own
 (`torch/nn/utils/weight_norm.py`).
 
-w = g v / |v|: before each forward pass a hook makes `weight` from `weight_g` and `weight_v`, which
-are what is trained.
+w = g v / |v|: before each forward pass a hook computes `weight` from `weight_g` and `weight_v`,
+which are trained instead.
 
-How the real one differs: product and norm are one operator there, `_weight_norm`.
+How the real one differs: the formula is one operator there, `_weight_norm`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ M = TypeVar("M", bound=Module)
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """Split parameter `name` of `module`: a length for each slice along `dim`, or one for all with
-    None. Warns: deprecated.
+    """Split parameter `name` of `module`, with a length for each index of `dim`, or a single one if
+    that is None. Deprecated, with a warning.
 
-    Raises RuntimeError when that was done before, ValueError for a parameter that has no size yet.
+    Raises RuntimeError if it is split already, ValueError for a parameter that has no size yet.
     """
     warnings.warn(
         "`torch.nn.utils.weight_norm` is deprecated in favor of "
@@ -43,6 +43,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
             "run the dummy forward before applying weight normalization"
         )
     hook = WeightNorm(name, -1 if dim is None else dim)
+    # `weight` becomes a plain attribute: only the two new parameters are trained and saved
     del module._parameters[name]
     module.register_parameter(name + "_g", Parameter(norm_except_dim(weight.detach(), 2, hook.dim)))
     module.register_parameter(name + "_v", Parameter(weight.detach()))
@@ -52,7 +53,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 
 
 def remove_weight_norm(module: M, name: str = "weight") -> M:
-    """Make parameter `name` one again. Raises ValueError where it was not split."""
+    """Make `name` a single parameter again. Raises ValueError if it is not split."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, WeightNorm) and hook.name == name:
             weight = hook.compute_weight(module).detach()
@@ -68,13 +69,14 @@ def remove_weight_norm(module: M, name: str = "weight") -> M:
 
 
 class WeightNorm:
-    """The hook."""
+    """The hook before `forward`."""
 
     def __init__(self, name: str, dim: int) -> None:
         self.name = name
         self.dim = dim
 
     def compute_weight(self, module: Module) -> Any:
+        """g v / |v|, with the norm over all dimensions but `dim` (-1: over all)."""
         g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
         return v * (g / norm_except_dim(v, 2, self.dim))
 

@@ -1,7 +1,7 @@
 """Learning rate schedules (`torch/optim/lr_scheduler.py`).
 
     base             `LRScheduler`: epochs, and how learning rates are set
-    user_functions   `LambdaLR`, `MultiplicativeLR`: by a function of yours
+    user_functions   `LambdaLR`, `MultiplicativeLR`: by your own function
     decay            `StepLR`, `MultiStepLR`, `ConstantLR`, `LinearLR`, `ExponentialLR`,
                      `PolynomialLR`
     cosine           `CosineAnnealingLR`, `CosineAnnealingWarmRestarts`

@@ -1,19 +1,18 @@
-"""`LRScheduler`: what changes an optimizer's learning rates from epoch to epoch
+"""`LRScheduler`: changes an optimizer's learning rates from epoch to epoch
 (`torch/optim/lr_scheduler.py`).
 
-A schedule is a function of the epoch. Most of them compute the next learning rate from the present
-one (`get_lr`), so that several can act on one optimizer, each multiplying its factor in. Some also
-have a closed form, from the learning rate that the group had at first (`initial_lr`), for jumping
-to an epoch.
+A schedule is a function of the epoch. Most compute the next learning rate from the current one
+(`get_lr`), so that several can act on one optimizer, each multiplying by its factor. Some also have
+a closed form, from the initial learning rate of the group (`initial_lr`), to jump to an epoch.
 
     for epoch in range(30):
         train()             # calls optimizer.step()
         scheduler.step()
 
-Making a scheduler takes its first step: it sets the learning rate of epoch 0.
+The constructor takes the first step: it sets the learning rate of epoch 0.
 
-How the real one differs: it replaces the optimizer's `step` by a wrapper that notes that it was
-called. Here every optimizer notes it (`internals.optim.optimizer.with_hooks`).
+How the real one differs: it replaces the optimizer's `step` by a wrapper that records the call.
+Here every optimizer records it (`internals.optim.optimizer.with_hooks`).
 """
 
 from __future__ import annotations
@@ -58,11 +57,11 @@ _NO_INITIAL_LR = (
 
 
 class LRScheduler:
-    """Base class; a subclass gives `get_lr`. `last_epoch` is the epoch to resume after; -1 starts
+    """Base class; a subclass defines `get_lr`. `last_epoch` is the epoch to resume after; -1 starts
     from the beginning.
 
-    Raises TypeError for what is no `Optimizer`, KeyError when resuming with an optimizer that was
-    never scheduled.
+    Raises TypeError unless given an `Optimizer`, KeyError when resuming with one that was never
+    scheduled.
     """
 
     _get_lr_called_within_step = False
@@ -91,9 +90,7 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def get_lr(self) -> list[Any]:
-        """The learning rates of epoch `last_epoch`, one per group, computed from the present
-        ones.
-        """
+        """The learning rates of epoch `last_epoch`, one per group, from the current ones."""
         raise NotImplementedError
 
     def get_last_lr(self) -> list[Any]:
@@ -105,7 +102,7 @@ class LRScheduler:
         return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue from what `state_dict` gave."""
+        """Continue from a saved `state_dict()`."""
         self.__dict__.update(state_dict)
 
     def _initial_step(self) -> None:
@@ -114,6 +111,7 @@ class LRScheduler:
             self.step()
 
     def _update_lr(self, epoch: int | None = None) -> None:
+        """Go to the next epoch by `get_lr`, or to `epoch` by the closed form, if there is one."""
         with flag(self, "_get_lr_called_within_step"):
             self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
             closed_form = getattr(self, "_get_closed_form_lr", self.get_lr)
@@ -125,12 +123,14 @@ class LRScheduler:
         self._last_lr = values_of(self.optimizer, "lr")
 
     def _check_order(self) -> None:
+        """Warn if the optimizer has taken no step yet: the first learning rate would be skipped."""
         if "step" in self.optimizer.__dict__:
             warnings.warn(_OVERRIDDEN, UserWarning, stacklevel=3)
         elif not getattr(self.optimizer, "_opt_called", False):
             warnings.warn(_WRONG_ORDER, UserWarning, stacklevel=3)
 
     def _warn_outside_step(self) -> None:
+        """Warn a user who calls `get_lr`, which multiplies by the factor once more."""
         if not self._get_lr_called_within_step:
             warnings.warn(
                 "To get the last learning rate computed by the scheduler, please use "
@@ -140,11 +140,11 @@ class LRScheduler:
             )
 
     def _present(self) -> list[Any]:
-        """The learning rates as they are."""
+        """The current learning rates, one per group."""
         return values_of(self.optimizer, "lr")
 
     def _times(self, factor: float) -> list[Any]:
-        """The learning rates as they are, times a factor."""
+        """The current learning rates, times a factor."""
         return [group["lr"] * factor for group in self.optimizer.param_groups]
 
 
@@ -155,7 +155,7 @@ def check_optimizer(optimizer: object) -> None:
 
 @contextmanager
 def flag(scheduler: LRScheduler, name: str) -> Iterator[None]:
-    """The attribute `name` is True while the block runs."""
+    """A block during which the attribute `name` of the scheduler is True."""
     setattr(scheduler, name, True)
     try:
         yield
@@ -164,7 +164,7 @@ def flag(scheduler: LRScheduler, name: str) -> Iterator[None]:
 
 
 def copy_of(value: Any) -> Any:
-    """Options may be tensors, which are written in place: keep a copy."""
+    """A copy of an option, which may be a tensor that is changed in place later."""
     return value.clone() if isinstance(value, Tensor) else value
 
 
@@ -174,6 +174,7 @@ def values_of(optimizer: Optimizer, option: str) -> list[Any]:
 
 
 def set_option(group: dict[str, Any], option: str, value: Any) -> None:
+    """Set an option; a tensor is changed in place, as a CUDA graph may have captured it."""
     if isinstance(group[option], Tensor):
         group[option].fill_(value)
     else:
@@ -181,8 +182,9 @@ def set_option(group: dict[str, Any], option: str, value: Any) -> None:
 
 
 def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
-    """One value for each group: those of a list, or the same for all. Raises ValueError for a list
-    of another length.
+    """One value for each group: those of a list, or a single one for all.
+
+    Raises ValueError for a list of another length.
     """
     groups = optimizer.param_groups
     if not isinstance(value, (list, tuple)):

@@ -1,7 +1,5 @@
 """Several schedules for one optimizer: one after the other, or all at once
 (`torch/optim/lr_scheduler.py`).
-
-How the real one differs: nothing but the language.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from internals.optim.optimizer import Optimizer
 
 
 class _Combination(LRScheduler):
-    """Saves and restores its schedulers with itself."""
+    """A scheduler of schedulers, which are saved and restored with it."""
 
     _schedulers: Sequence[LRScheduler]
 
@@ -33,6 +31,7 @@ class _Combination(LRScheduler):
             scheduler.load_state_dict(state)
 
     def _check(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer) -> None:
+        """Raise TypeError or ValueError for schedulers that cannot be combined."""
         name = type(self).__name__
         for i, scheduler in enumerate(schedulers):
             if not hasattr(scheduler, "optimizer"):
@@ -52,10 +51,10 @@ class _Combination(LRScheduler):
 
 
 class SequentialLR(_Combination):
-    """The first scheduler until epoch `milestones[0]`, the second until `milestones[1]`, ...; each
-    begins at its epoch 0.
+    """The first scheduler until epoch `milestones[0]`, the second until `milestones[1]`, and so on;
+    each begins at its own epoch 0.
 
-    Raises ValueError for no schedulers, a number of milestones other than one less than schedulers,
+    Raises ValueError for no schedulers, unless there is one milestone less than schedulers, for
     schedulers of several optimizers, and for `ReduceLROnPlateau`, which needs a metric.
     """
 
@@ -81,8 +80,8 @@ class SequentialLR(_Combination):
         self._milestones = milestones
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
-        # Each scheduler took its first step when it was made. Only the one whose turn it is should
-        # have.
+        # Each constructor has taken a first step and changed the learning rate. Undo them all, and
+        # repeat only that of the scheduler that comes first.
         for group in optimizer.param_groups:
             set_option(group, "lr", group["initial_lr"])
         self.recursive_undo()
@@ -91,7 +90,7 @@ class SequentialLR(_Combination):
         self._last_lr = first.get_last_lr()
 
     def step(self) -> None:  # type: ignore[override]
-        """Go to the next epoch."""
+        """Go to the next epoch; at a milestone, the next scheduler begins."""
         self.last_epoch += 1
         i = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[i]
@@ -112,7 +111,7 @@ class SequentialLR(_Combination):
 
 
 class ChainedScheduler(_Combination):
-    """All schedulers in every epoch, one after the other: their factors multiply.
+    """All schedulers take a step in every epoch, so their factors are multiplied.
 
     Raises ValueError for no schedulers, for schedulers of several optimizers, and for
     `ReduceLROnPlateau`.
@@ -133,7 +132,7 @@ class ChainedScheduler(_Combination):
         self._last_lr = values_of(schedulers[-1].optimizer, "lr")
 
     def step(self) -> None:  # type: ignore[override]
-        """Go to the next epoch."""
+        """Go to the next epoch with every scheduler, in order."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = values_of(self._schedulers[-1].optimizer, "lr")

@@ -1,10 +1,9 @@
 """Cosine annealing (`torch/optim/lr_scheduler.py`).
 
-The learning rate follows half a cosine from its first value down to `eta_min`: slowly at first,
-slowly at the end. With warm restarts it then jumps back up and begins again, usually with a longer
-period. From Loshchilov and Hutter, "SGDR: Stochastic gradient descent with warm restarts", 2016.
-
-How the real one differs: nothing but the language.
+The learning rate follows half a cosine from its initial value down to `eta_min`, changing slowly at
+the beginning and at the end. With warm restarts it then jumps back up and begins again, usually
+with a longer period. From Loshchilov and Hutter, "SGDR: Stochastic gradient descent with warm
+restarts", 2016.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from internals.optim.optimizer import Optimizer
 
 
 class CosineAnnealingLR(LRScheduler):
-    """From the first learning rate to `eta_min` in `T_max` epochs; then back up the same way, if
-    one goes on.
+    """From the initial learning rate to `eta_min` in `T_max` epochs; in later epochs back up along
+    the same curve, and so on.
 
-    `get_lr` moves along the curve by the ratio of two neighbouring points, so that other
-    schedulers' factors survive.
+    `get_lr` multiplies by the ratio of two neighbouring points of the curve, so that the factors of
+    other schedulers are kept.
     """
 
     def __init__(
@@ -36,13 +35,13 @@ class CosineAnnealingLR(LRScheduler):
         groups = self.optimizer.param_groups
         if self._is_initial:
             return self._present()
-        if self._step_count == 1 and epoch > 0:
+        if self._step_count == 1 and epoch > 0:  # resumed: the curve from the initial value
             return [
                 lowest + (lr - lowest) * (1 + math.cos(epoch * math.pi / period)) / 2
                 for lr in self.base_lrs
             ]
         if (epoch - 1 - period) % (2 * period) == 0:
-            # just behind the lowest point, where the ratio is 0 / 0
+            # just after the lowest point, where the previous height is 0 and there is no ratio
             first = 1 - math.cos(math.pi / period)
             return [
                 group["lr"] + (lr - lowest) * first / 2
@@ -59,9 +58,9 @@ class CosineAnnealingLR(LRScheduler):
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Half a cosine over `T_0` epochs, then again over `T_0 * T_mult`, and so on.
 
-    `step` also takes a fraction of an epoch: `scheduler.step(epoch + i / iterations)`. Raises
-    ValueError for `T_0` or `T_mult` that are no positive integers, for `eta_min` that is no number,
-    and for a negative epoch.
+    `step` also takes a fractional epoch: `scheduler.step(epoch + i / iterations)`. Raises
+    ValueError unless `T_0` and `T_mult` are positive integers and `eta_min` is a number, and for a
+    negative epoch.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             raise ValueError(
                 f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}"
             )
-        self.T_0, self.T_i, self.T_mult = T_0, T_0, T_mult  # T_i: the present period
+        self.T_0, self.T_i, self.T_mult = T_0, T_0, T_mult  # T_i: the current period
         self.eta_min = eta_min
         self.T_cur: float = last_epoch  # epochs since the last restart
         super().__init__(optimizer, last_epoch)
@@ -107,8 +106,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self._set(self.get_lr())
 
     def _jump(self, epoch: float) -> None:
-        """Find the restart before `epoch`: the restarts are the partial sums of a geometric
-        series.
+        """Set the period and the position in it for `epoch`.
+
+        Restart n is at epoch T_0 (1 + T_mult + ... + T_mult^(n-1)) = T_0 (T_mult^n - 1) /
+        (T_mult - 1), which is solved for n.
         """
         if epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")

@@ -1,11 +1,9 @@
-"""Schedules that go up and come down again, with the momentum going the other way
+"""Schedules in which the learning rate goes up and down again, while the momentum goes down and up
 (`torch/optim/lr_scheduler.py`).
 
-Both are Leslie Smith's: `CyclicLR` from "Cyclical learning rates for training neural networks",
+Both are by Leslie Smith: `CyclicLR` from "Cyclical learning rates for training neural networks",
 2015, and `OneCycleLR` from "Super-convergence: Very fast training of neural networks using large
-learning rates", 2017 (with Topin). They are meant to be stepped after every batch, not every epoch.
-
-How the real one differs: nothing but the language.
+learning rates", 2017 (with Topin). Call `step` after every batch, not every epoch.
 """
 
 from __future__ import annotations
@@ -20,11 +18,15 @@ from internals.optim.optimizer import Optimizer
 
 
 class _WithMomentum(LRScheduler):
-    """Also sets the momentum, or the first of Adam's betas."""
+    """A schedule that also sets the momentum, or the first of Adam's betas."""
 
     def _begin_momentum(
         self, optimizer: Optimizer, base: Sequence[float], highest: Sequence[float], last_epoch: int
     ) -> None:
+        """Store the limits of the momentum in the groups, and begin at the highest.
+
+        Raises ValueError for an optimizer without momentum.
+        """
         if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
             raise ValueError(
                 "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
@@ -44,13 +46,12 @@ class _WithMomentum(LRScheduler):
 
 
 class CyclicLR(_WithMomentum):
-    """From `base_lr` up to `max_lr` in `step_size_up` steps and down in `step_size_down`, again and
-    again.
+    """Cycles from `base_lr` up to `max_lr` in `step_size_up` steps and down in `step_size_down`.
 
-    The height of the peaks changes with `mode`: "triangular" not at all, "triangular2" halves it
-    each cycle, "exp_range" times `gamma` each step; or by `scale_fn`, a function of the cycle or of
-    the step (`scale_mode` "cycle" or "iterations"). Raises ValueError for an unknown mode, and for
-    an optimizer without momentum unless `cycle_momentum` is False.
+    The height of the peaks depends on `mode`: "triangular" keeps it, "triangular2" halves it in
+    each cycle, "exp_range" multiplies it by `gamma` in each step. `scale_fn` replaces these by your
+    own function of the cycle or the step (`scale_mode` "cycle" or "iterations"). Raises ValueError
+    for an unknown mode, and for an optimizer without momentum unless `cycle_momentum` is False.
     """
 
     def __init__(
@@ -102,7 +103,8 @@ class CyclicLR(_WithMomentum):
 
     def get_lr(self) -> list[Any]:
         self._warn_outside_step()
-        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        cycle = math.floor(1 + self.last_epoch / self.total_size)  # 1, 2, ...
+        # x: position in the cycle, 0 to 1; height: 0 to 1 until x = step_ratio, then back to 0
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         argument = cycle if self.scale_mode == "cycle" else self.last_epoch
@@ -118,7 +120,9 @@ class CyclicLR(_WithMomentum):
         ]
 
     def state_dict(self) -> dict[str, Any]:
-        """A scale function is left out; of a callable object the attributes are kept."""
+        """Everything but the optimizer; a scale function is omitted, but the attributes of a
+        callable object are kept.
+        """
         state = super().state_dict()
         f = state["_scale_fn_custom"]
         keep = f is not None and not isinstance(f, types.FunctionType)
@@ -142,13 +146,13 @@ _SCALES: dict[str, Callable[[float, float], float]] = {
 
 
 class OneCycleLR(_WithMomentum):
-    """One cycle for the whole of training: up to `max_lr` in the first `pct_start` of the steps,
-    then down to almost nothing.
+    """One cycle for the whole training: up to `max_lr` in the first `pct_start` of the steps, then
+    down to almost nothing.
 
-    It begins at `max_lr / div_factor` and ends at that divided by `final_div_factor`; `three_phase`
-    goes down to where it began as fast as it went up, and then to the end. Raises ValueError for
-    arguments that are no positive integers where these are needed, for more steps than announced,
-    and for an optimizer without momentum unless `cycle_momentum` is False.
+    It begins at `max_lr / div_factor` and ends at that divided by `final_div_factor`. With
+    `three_phase` it returns to the beginning as fast as it went up, and then falls to the end.
+    Raises ValueError for numbers of steps that are not positive integers, for more steps than
+    `total_steps`, and for an optimizer without momentum unless `cycle_momentum` is False.
     """
 
     def __init__(
@@ -210,7 +214,7 @@ class OneCycleLR(_WithMomentum):
         return lrs
 
     def _phase(self) -> tuple[dict[str, Any], float]:
-        """The phase we are in, and how far into it, from 0 to 1."""
+        """The current phase, and the progress in it, from 0 to 1."""
         start: float = 0.0
         for phase in self._schedule_phases:
             end = phase["end_step"]
@@ -221,6 +225,7 @@ class OneCycleLR(_WithMomentum):
 
 
 def _total_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
+    """`total_steps`, or the product of the others. Raises ValueError unless they are positive."""
     if total_steps is not None:
         given = {"total_steps": total_steps}
     elif epochs is not None and steps_per_epoch is not None:
@@ -234,7 +239,7 @@ def _total_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: i
 
 
 def _phases(pct_start: float, total_steps: int, three_phase: bool) -> list[dict[str, Any]]:
-    """When each phase ends, and between which of a group's options it moves."""
+    """For each phase its last step, and the options of a group between which it moves."""
     up = _phase(
         float(pct_start * total_steps) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum"
     )

@@ -1,9 +1,7 @@
 """Schedules that shrink or grow the learning rate by simple rules (`torch/optim/lr_scheduler.py`).
 
-Each has the factor from one epoch to the next in `get_lr`, and the factor since the beginning in
-`_get_closed_form_lr`.
-
-How the real one differs: nothing but the language.
+`get_lr` applies the factor from one epoch to the next, `_get_closed_form_lr` the factor since the
+beginning.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from internals.optim.optimizer import Optimizer
 
 
 class StepLR(LRScheduler):
-    """Times `gamma` every `step_size` epochs."""
+    """Multiplies the learning rate by `gamma` every `step_size` epochs."""
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
@@ -37,7 +35,7 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Times `gamma` at each of the epochs `milestones`; twice at one that is listed twice."""
+    """Multiplies by `gamma` at each epoch in `milestones`; twice if it is listed twice."""
 
     def __init__(
         self,
@@ -61,8 +59,9 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Times `factor` until epoch `total_iters`, then as it was. Raises ValueError for a factor
-    outside [0, 1].
+    """Multiplies by `factor` until epoch `total_iters`, then restores the learning rate.
+
+    Raises ValueError for a factor outside [0, 1].
     """
 
     def __init__(
@@ -91,8 +90,8 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Times a factor that goes from `start_factor` to `end_factor` in `total_iters` epochs, and
-    stays there.
+    """Multiplies by a factor that goes from `start_factor` to `end_factor` in `total_iters` epochs,
+    and stays there.
 
     Raises ValueError for a start outside (0, 1] or an end outside [0, 1].
     """
@@ -121,6 +120,7 @@ class LinearLR(LRScheduler):
             return self._times(self.start_factor)
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._present()
+        # factor(e) / factor(e - 1) = 1 + (rise / total) / factor(e - 1), extended by total
         rise = self.end_factor - self.start_factor
         before = self.total_iters * self.start_factor + (self.last_epoch - 1) * rise
         return self._times(1.0 + rise / before)
@@ -135,7 +135,7 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Times `gamma` every epoch."""
+    """Multiplies by `gamma` in every epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -150,7 +150,9 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """Times `(1 - epoch / total_iters) ** power`: down to 0 at epoch `total_iters`."""
+    """Multiplies the initial learning rate by `(1 - epoch / total_iters) ** power`: 0 at epoch
+    `total_iters`.
+    """
 
     def __init__(
         self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1

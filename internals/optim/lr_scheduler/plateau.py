@@ -1,8 +1,7 @@
-"""`ReduceLROnPlateau`: smaller steps once progress has stopped (`torch/optim/lr_scheduler.py`).
+"""`ReduceLROnPlateau`: a smaller learning rate once progress has stopped
+(`torch/optim/lr_scheduler.py`).
 
-The only schedule that looks at how training goes: `step` takes the metric of the epoch.
-
-How the real one differs: nothing but the language.
+It is the only schedule that depends on the training: `step` takes the metric of the epoch.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from internals.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times `factor` when the metric has not improved for more than `patience` epochs; then
-    `cooldown` epochs of peace.
+    """Multiplies by `factor` when the metric has not improved for more than `patience` epochs; the
+    `cooldown` epochs after that do not count.
 
-    An improvement is a change by more than `threshold`, relative to the best so far ("rel") or
-    absolute ("abs"), down (`mode` "min") or up ("max"). Learning rates do not go below `min_lr`,
+    An improvement is a change by more than `threshold`, relative to the best value so far ("rel")
+    or absolute ("abs"), down (`mode` "min") or up ("max"). Learning rates do not go below `min_lr`,
     and changes of at most `eps` are not made. Raises ValueError for a factor of 1 or more, unknown
-    modes, and a list `min_lr` of another length than there are groups.
+    modes, and a list `min_lr` whose length is not the number of groups.
     """
 
     best: float
@@ -65,8 +64,8 @@ class ReduceLROnPlateau(LRScheduler):
         self._reset()
 
     def step(self, metrics: float | Tensor, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Note the metric of an epoch, a number or a tensor of one, and reduce the learning rates
-        if it is time.
+        """Count the metric of an epoch, a number or a one-element tensor, and reduce the learning
+        rates if necessary.
         """
         current = float(metrics)
         if epoch is None:
@@ -97,12 +96,16 @@ class ReduceLROnPlateau(LRScheduler):
         self._init_is_better(self.mode, self.threshold, self.threshold_mode)
 
     def _reset(self) -> None:
-        """Forget the metrics seen."""
+        """Forget all metrics so far."""
         self.best = self.mode_worse
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
     def _reduce_lr(self) -> None:
+        """Multiply all learning rates by `factor`, down to their minimum.
+
+        Raises RuntimeError if groups were added, and `min_lr` was a list.
+        """
         groups = self.optimizer.param_groups
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
@@ -120,12 +123,14 @@ class ReduceLROnPlateau(LRScheduler):
                 set_option(group, "lr", new)
 
     def _is_better(self, a: float, best: float) -> bool:
+        """Whether `a` improves on `best` by more than the threshold."""
         relative = self.threshold_mode == "rel"
         if self.mode == "min":
             return a < (best * (1.0 - self.threshold) if relative else best - self.threshold)
         return a > (best * (self.threshold + 1.0) if relative else best + self.threshold)
 
     def _init_is_better(self, mode: str, threshold: float, threshold_mode: str) -> None:
+        """Store the three options. Raises ValueError for unknown modes."""
         if mode not in ("min", "max"):
             raise ValueError(f"mode {mode} is unknown!")
         if threshold_mode not in ("rel", "abs"):

@@ -1,7 +1,5 @@
-"""Schedules by a function of the user's: `LambdaLR` and `MultiplicativeLR`
+"""Schedules by your own function: `LambdaLR` and `MultiplicativeLR`
 (`torch/optim/lr_scheduler.py`).
-
-How the real one differs: nothing but the language.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ Factor = Callable[[int], float]
 
 
 class LambdaLR(LRScheduler):
-    """The first learning rate times `lr_lambda(epoch)`. `lr_lambda` is a function, or a list with
+    """The initial learning rate times `lr_lambda(epoch)`. `lr_lambda` is a function, or a list with
     one for each group.
 
     Raises ValueError for a list of another length.
@@ -43,7 +41,9 @@ class LambdaLR(LRScheduler):
         ]
 
     def state_dict(self) -> dict[str, Any]:
-        """The functions are left out; of callable objects the attributes are kept."""
+        """Everything but the optimizer; functions are omitted, but the attributes of callable
+        objects are kept.
+        """
         state = super().state_dict()
         state["lr_lambdas"] = [
             None if isinstance(f, types.FunctionType) else f.__dict__.copy()
@@ -52,7 +52,7 @@ class LambdaLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue from what `state_dict` gave; the functions stay, the attributes of callable
+        """Continue from a saved `state_dict()`; functions stay the same, attributes of callable
         objects are loaded.
         """
         super().load_state_dict(
@@ -64,9 +64,9 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The present learning rate times `lr_lambda(epoch)`.
+    """The current learning rate times `lr_lambda(epoch)`.
 
-    Raises ValueError for a list of another length, TypeError for what cannot be called.
+    Raises ValueError for a list of another length, TypeError for a non-callable.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
-"""From a dataset to batches (`torch/utils/data`): datasets, samplers, collating, and the
-`DataLoader` that ties them together.
+"""From a dataset to batches (`torch/utils/data`): datasets, samplers, collate functions, and the
+`DataLoader` that combines them.
 
 How the real one differs: it also has worker processes, page-locked memory, data pipes and a sampler
 for distributed training.

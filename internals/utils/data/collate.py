@@ -1,9 +1,9 @@
 """`default_collate`: a list of samples becomes one batch (`torch/utils/data/_utils/collate.py`).
 
-What holds samples together is turned inside out: a list of (image, label) pairs becomes a list of a
-batch of images and a batch of labels, a list of dicts a dict of batches. At the bottom tensors are
-stacked, and numbers become a tensor. `default_convert` does the same for one sample that is not to
-be batched: only arrays become tensors.
+The structure is turned inside out: a list of (image, label) pairs becomes a list of two batches,
+one of images and one of labels; a list of dicts becomes a dict of batches. Innermost, tensors are
+stacked, (*) to (N, *), and numbers become a tensor (N,). `default_convert` is for a single sample
+without batching: it only makes tensors of arrays.
 
 How the real one differs: its workers stack into shared memory.
 """
@@ -29,15 +29,16 @@ CollateMap = dict[Any, Callable[..., Any]]
 
 
 def default_collate(batch: Any) -> Any:
-    """The batch made of a list of samples. Raises TypeError for samples it does not know,
-    RuntimeError for unequal sizes.
+    """The batch made of a list of samples.
+
+    Raises TypeError for unknown types of samples, RuntimeError for unequal sizes.
     """
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
 def default_convert(data: object) -> Any:
-    """The sample with its numpy arrays as tensors on the same memory; tuples become lists, what is
-    unknown stays.
+    """The sample with its numpy arrays as tensors that share their memory; tuples become lists,
+    other types stay as they are.
     """
     if isinstance(data, Tensor):
         return data
@@ -56,14 +57,13 @@ def default_convert(data: object) -> Any:
 
 
 def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
-    """Like `default_collate`, with a table of your own. Containers of what is in the table are
-    taken apart as usual.
+    """Like `default_collate`, with your own table of functions; containers are handled as usual.
 
-    `collate_fn_map` goes from a type, or a tuple of types, to a function `f(batch, *,
-    collate_fn_map)`.
+    `collate_fn_map` maps a type, or a tuple of types, to a function `f(batch, *, collate_fn_map)`.
     """
     first = batch[0]
     kind = type(first)
+    # the exact type comes before its base classes
     for key in (kind, *(key for key in collate_fn_map or () if isinstance(first, key))):
         if collate_fn_map is not None and key in collate_fn_map:
             return collate_fn_map[key](batch, collate_fn_map=collate_fn_map)
@@ -84,8 +84,8 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
 
 
 def _same_mapping(like: Any, values: dict[Any, Any]) -> Any:
-    """`values` in a mapping of the type of `like`, with its attributes if it can be copied; a dict
-    if that fails.
+    """`values` in a mapping of the type of `like`, with its other attributes if it can be copied; a
+    dict if that fails.
     """
     try:
         if not isinstance(like, MutableMapping):
@@ -111,32 +111,38 @@ def _same_sequence(like: Any, values: list[Any]) -> Any:
 
 
 def collate_tensor_fn(batch: Sequence[Tensor], *, collate_fn_map: CollateMap | None = None) -> Any:
+    """N tensors (*) as one (N, *)."""
     return stack(list(batch), 0)
 
 
 def collate_numpy_array_fn(
     batch: Sequence[Array], *, collate_fn_map: CollateMap | None = None
 ) -> Any:
+    """N arrays (*) as one tensor (N, *). Raises TypeError for strings and objects."""
     if _NOT_NUMERIC.search(batch[0].dtype.str):
         raise TypeError(_WANTED.format(batch[0].dtype))
     return collate([as_tensor(a) for a in batch], collate_fn_map=collate_fn_map)
 
 
 def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """N numpy scalars as one tensor (N,)."""
     return as_tensor(batch)
 
 
 def collate_float_fn(batch: Sequence[float], *, collate_fn_map: CollateMap | None = None) -> Any:
+    """N floats as one tensor (N,) of float64, which is the precision of Python's floats."""
     return tensor(batch, dtype=float64)
 
 
 def collate_int_fn(batch: Sequence[int], *, collate_fn_map: CollateMap | None = None) -> Any:
+    """N ints as one tensor (N,)."""
     return tensor(batch)
 
 
 def collate_str_fn(
     batch: Sequence[bytes | str], *, collate_fn_map: CollateMap | None = None
 ) -> Any:
+    """A list of strings stays a list."""
     return batch
 
 

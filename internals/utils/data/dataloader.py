@@ -1,15 +1,14 @@
-"""`DataLoader`: batches of a dataset, in an order (`torch/utils/data/dataloader.py`).
+"""`DataLoader`: the batches of a dataset, in a certain order (`torch/utils/data/dataloader.py`).
 
-A loader ties together a dataset, a sampler (which indices), a batch sampler (how many at a time)
-and a collate function (how samples become a batch). Iterating over it starts the sampler anew: with
+A loader combines a dataset, a sampler (which indices), a batch sampler (how many at a time) and a
+collate function (how samples become a batch). Each iteration over it restarts the sampler, so with
 `shuffle=True` every epoch has another order.
 
-With `pin_memory` batches come in page-locked memory, from where `batch.to("cuda",
-non_blocking=True)` is only queued.
+With `pin_memory` batches are in page-locked memory, so that `batch.to("cuda", non_blocking=True)`
+need not wait for the copy.
 
 How the real one differs: with `num_workers` it has processes that fetch batches ahead of time, and
-a thread that pins them. Here everything happens in the process, and the thread, that asks for the
-next batch.
+a thread that pins them. Here everything happens in the thread that asks for the next batch.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "per
 
 
 class DataLoader(Generic[T_co]):
-    """Iterate over `dataset` in batches.
+    """Iterates over `dataset` in batches.
 
-    With `batch_size=None` samples come one by one as they are. `shuffle`, `sampler` and
-    `batch_sampler` are three ways to say the order, of which only one may be used, and none for an
-    `IterableDataset`. There are no workers: `num_workers` above 0 warns and changes nothing,
+    With `batch_size=None` it yields single samples. `shuffle`, `sampler` and `batch_sampler` are
+    three ways to choose the order, of which only one may be used, and none for an
+    `IterableDataset`. There are no workers: `num_workers` above 0 only causes a warning, and
     `worker_init_fn` is never called. Raises ValueError for contradictory options.
     """
 
@@ -99,22 +98,20 @@ class DataLoader(Generic[T_co]):
         self.collate_fn = collate_fn or (
             default_convert if batch_sampler is None else default_collate
         )
-        self._promised: int | None = None  # the length of a stream, if somebody asked for it
+        self._promised: int | None = None  # the length of a stream, once `len` has reported it
         self._initialized = True
 
     def __iter__(self) -> Iterator[Any]:
         return _Epoch(self)
 
     def __len__(self) -> int:
-        """The number of batches. Raises TypeError when the dataset, or a sampler, does not know its
-        length.
-        """
+        """The number of batches. Raises TypeError if the dataset or a sampler has no length."""
         if not self._is_stream:
             return len(self._index_sampler)
         n = self._promised = len(self.dataset)  # type: ignore[arg-type]
         if self.batch_size is None:
             return n
-        return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
+        return n // self.batch_size if self.drop_last else -(-n // self.batch_size)  # rounded up
 
     def __setattr__(self, name: str, value: object) -> None:
         if self._initialized and name in _FIXED:
@@ -129,13 +126,13 @@ class DataLoader(Generic[T_co]):
 
 
 class _Epoch:
-    """One pass over the data: what `iter(loader)` gives."""
+    """One pass over the data: the result of `iter(loader)`."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self.loader = loader
         self.indices = iter(loader._index_sampler)
-        # Workers would be seeded with this number. It is drawn without workers, too: what is drawn
-        # later stays the same.
+        # PyTorch draws a seed for its workers here, even without any. Drawing it too keeps all
+        # later random numbers the same.
         empty((), dtype=int64).random_(generator=loader.generator)
         self.stream = iter(loader.dataset) if loader._is_stream else None
         self.stream_ended = False
@@ -150,7 +147,7 @@ class _Epoch:
 
     def __next__(self) -> Any:
         loader = self.loader
-        index = next(self.indices)
+        index = next(self.indices)  # an index, or with a batch sampler a list of them
         if self.stream is not None:
             samples = self._from_stream(index)
         elif loader.batch_sampler is None:
@@ -167,9 +164,7 @@ class _Epoch:
         return batch
 
     def _from_stream(self, index: Any) -> Any:
-        """The next sample, or as many as there are places in the list `index`. Raises StopIteration
-        at the end.
-        """
+        """The next sample, or a list of len(index) samples. Raises StopIteration at the end."""
         if self.stream_ended:
             raise StopIteration
         if self.loader.batch_sampler is None:
@@ -181,6 +176,7 @@ class _Epoch:
         return samples
 
     def _check_promise(self) -> None:
+        """Warn if a stream yields more than its `len` reported."""
         promised = self.loader._promised
         if promised is not None and self.yielded > promised:
             warnings.warn(
@@ -192,7 +188,7 @@ class _Epoch:
 
 
 class _Forever(Sampler[None]):
-    """Stands for the indices of a stream, which has none."""
+    """The sampler of a stream, which has no indices: it yields None without end."""
 
     def __iter__(self) -> Iterator[None]:
         while True:
@@ -212,6 +208,7 @@ def _check_workers(
     persistent_workers: bool,
     context: Any,
 ) -> None:
+    """Raise ValueError for options that need workers without any; warn if there should be some."""
     if num_workers < 0:
         raise ValueError(
             "num_workers option should be non-negative; use num_workers=0 to disable "
@@ -242,6 +239,7 @@ def _check_workers(
 
 
 def _check_stream(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
+    """Raise ValueError if an order is given for a stream, which has its own."""
     for name, value in (
         ("shuffle", shuffle or None),
         ("sampler", sampler),
@@ -255,14 +253,12 @@ def _check_stream(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
 
 
 def get_worker_info() -> None:
-    """What a worker process knows about itself; None in the main process, where everything happens
-    here.
-    """
+    """Information about the current worker process; always None, as there are no workers here."""
     return None
 
 
 def _can_pin(device: str) -> bool:
-    """Whether there is a GPU, real or simulated, to pin memory for; otherwise warns."""
+    """Whether there is a GPU, real or simulated, to pin memory for. Warns if not."""
     if device:
         warnings.warn(
             "pin_memory_device is deprecated, the current accelerator will be used as the device,"

@@ -1,11 +1,10 @@
-"""Datasets: something with `__getitem__` and `__len__`, or something to iterate over
+"""Datasets: objects with `__getitem__` and `__len__`, or streams to iterate over
 (`torch/utils/data/dataset.py`).
 
-A map-style dataset answers `dataset[i]` with one sample; a sampler chooses the order. An
-`IterableDataset` gives its samples in an order of its own. The rest are datasets made of others. A
-dataset may also have `__getitems__`, which fetches the samples of a whole batch at once.
-
-How the real one differs: nothing but the language.
+`dataset[i]` of a map-style dataset is one sample; a sampler chooses the order. An `IterableDataset`
+yields its samples in its own order. The other classes are datasets made of tensors or of other
+datasets. A dataset may also have `__getitems__`, which fetches the samples of a whole batch at
+once.
 """
 
 from __future__ import annotations
@@ -40,8 +39,9 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Sample i is the i-th slice of every tensor. Raises AssertionError when their first sizes
-    differ.
+    """Sample i is the tuple of the i-th slices of all tensors (N, *).
+
+    Raises AssertionError when their first sizes differ.
     """
 
     def __init__(self, *tensors: Tensor) -> None:
@@ -57,11 +57,9 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class StackDataset(Dataset[Any]):
-    """Sample i is the tuple, or for datasets given by name the dict, of the i-th samples of every
-    dataset.
+    """Sample i is the tuple of the i-th samples of all datasets; a dict for datasets given by name.
 
-    Raises ValueError when their lengths differ, for no datasets, and for some with and some without
-    names.
+    Raises ValueError when their lengths differ, for no datasets, and if only some have names.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -94,8 +92,8 @@ class StackDataset(Dataset[Any]):
 
 
 class ConcatDataset(Dataset[T_co]):
-    """One dataset after the other. Raises AssertionError for none, and for streams, which have no
-    length.
+    """One dataset after the other. Raises AssertionError for no datasets, and for streams, which
+    have no length.
     """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
@@ -108,7 +106,7 @@ class ConcatDataset(Dataset[T_co]):
 
     @staticmethod
     def cumsum(sequence: Sequence[Any]) -> list[int]:
-        """Where each dataset ends."""
+        """The index after the last sample of each dataset."""
         return list(itertools.accumulate(len(dataset) for dataset in sequence))
 
     def __len__(self) -> int:
@@ -119,13 +117,13 @@ class ConcatDataset(Dataset[T_co]):
             if -index > len(self):
                 raise ValueError("absolute value of index should not exceed dataset length")
             index += len(self)
-        which = bisect_right(self.cumulative_sizes, index)
+        which = bisect_right(self.cumulative_sizes, index)  # the first dataset that ends after it
         return self.datasets[which][index - self.cumulative_sizes[which - 1] if which else index]
 
 
 class ChainDataset(IterableDataset[T_co]):
-    """One stream after the other. Raises AssertionError, when it gets there, for what is no
-    `IterableDataset`.
+    """One stream after the other. Raises AssertionError during iteration, when it comes to a
+    dataset that is not an `IterableDataset`.
     """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
@@ -148,8 +146,8 @@ class ChainDataset(IterableDataset[T_co]):
 class Subset(Dataset[T_co]):
     """The samples of `dataset` at `indices`.
 
-    A subclass that overrides `__getitem__` must override `__getitems__` too, or making one raises
-    NotImplementedError.
+    A subclass that overrides `__getitem__` must override `__getitems__` too, or its constructor
+    raises NotImplementedError.
     """
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
@@ -179,11 +177,11 @@ class Subset(Dataset[T_co]):
 def random_split(
     dataset: Any, lengths: Sequence[int | float], generator: Generator | None = None
 ) -> list[Subset[Any]]:
-    """Cut a dataset into parts with the given lengths, at random, without overlap. `lengths` may be
-    fractions that sum to 1.
+    """Split a dataset at random into disjoint parts with the given lengths, or fractions that sum
+    to 1.
 
-    What rounding leaves over goes to the first parts, one sample each. Warns of empty parts. Raises
-    ValueError when the lengths do not sum to the dataset's.
+    Samples that are left over by rounding go to the first parts, one each. Warns about empty parts.
+    Raises ValueError when the lengths do not sum to that of the dataset.
     """
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = _shares(len(dataset), lengths)
@@ -195,6 +193,7 @@ def random_split(
 
 
 def _shares(n: int, fractions: Sequence[float]) -> list[int]:
+    """Lengths that sum to n, for fractions; ValueError for a fraction outside [0, 1]."""
     for i, fraction in enumerate(fractions):
         if fraction < 0 or fraction > 1:
             raise ValueError(f"Fraction at index {i} is not between 0 and 1")
@@ -211,7 +210,10 @@ def _shares(n: int, fractions: Sequence[float]) -> list[int]:
 
 
 def _several(dataset: Any, indices: list[Any]) -> list[Any]:
-    """The samples at `indices`, all at once if the dataset can do that."""
+    """The samples at `indices`, by one call of `__getitems__` if the dataset has it.
+
+    Raises ValueError if that returns another number of samples.
+    """
     if not callable(getattr(dataset, "__getitems__", None)):
         return [dataset[i] for i in indices]
     samples = dataset.__getitems__(indices)

@@ -1,11 +1,9 @@
-"""Samplers: in which order a dataset is read (`torch/utils/data/sampler.py`).
+"""Samplers: the order in which a dataset is read (`torch/utils/data/sampler.py`).
 
 A sampler is an iterable of indices; a `BatchSampler` turns one into an iterable of lists of
-indices. The random ones draw from `generator`. Without one, `RandomSampler` seeds a generator of
-its own with a number from the default generator, so that one pass over the data advances the
-default generator by the same amount however long it is.
-
-How the real one differs: nothing but the language; the orders are the same for the same seed.
+indices. Random samplers draw from `generator`. Without one, `RandomSampler` seeds its own generator
+with a number from the default generator, so that a pass over the data advances the default
+generator by the same amount, however long it is. For the same seed the order is PyTorch's.
 """
 
 from __future__ import annotations
@@ -20,14 +18,14 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Sampler(Generic[T_co]):
-    """Base class: a subclass has `__iter__`, and `__len__` if it knows."""
+    """Base class: a subclass has `__iter__`, and `__len__` if its length is known."""
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError
 
 
 class SequentialSampler(Sampler[int]):
-    """0, 1, 2, ..."""
+    """The indices in order: 0, 1, 2, ..."""
 
     def __init__(self, data_source: Any) -> None:
         self.data_source = data_source
@@ -42,9 +40,9 @@ class SequentialSampler(Sampler[int]):
 class RandomSampler(Sampler[int]):
     """Every index once in random order; with `replacement`, `num_samples` independent draws.
 
-    Without replacement, `num_samples` may be more than there are: then there are several rounds,
-    the last one cut off. Raises TypeError for `replacement` that is no bool, ValueError for
-    `num_samples` that is no positive integer.
+    Without replacement, `num_samples` may exceed the number of samples: then there are several
+    rounds, the last one incomplete. Raises TypeError unless `replacement` is a bool, ValueError
+    unless `num_samples` is a positive integer.
     """
 
     def __init__(
@@ -76,6 +74,7 @@ class RandomSampler(Sampler[int]):
         if generator is None:
             generator = Generator().manual_seed(int(empty((), dtype=int64).random_().item()))
         if self.replacement:
+            # in blocks of 32, as PyTorch draws them: another size would give other numbers
             for _ in range(self.num_samples // 32):
                 yield from randint(n, (32,), generator=generator).tolist()
             yield from randint(n, (self.num_samples % 32,), generator=generator).tolist()
@@ -105,8 +104,8 @@ class SubsetRandomSampler(Sampler[int]):
 class WeightedRandomSampler(Sampler[int]):
     """`num_samples` draws of 0 to len(weights) - 1, with probabilities proportional to `weights`.
 
-    Raises ValueError for `num_samples` that is no positive integer, `replacement` that is no bool,
-    weights that are no list.
+    Raises ValueError unless `num_samples` is a positive integer, `replacement` a bool, and
+    `weights` one-dimensional.
     """
 
     def __init__(
@@ -136,10 +135,10 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """The indices of `sampler` in lists of `batch_size`. The last list may be shorter; `drop_last`
-    leaves it out.
+    """The indices of `sampler` in lists of `batch_size`. The last list may be shorter; with
+    `drop_last` it is omitted then.
 
-    Raises ValueError for `batch_size` that is no positive integer, and `drop_last` that is no bool.
+    Raises ValueError unless `batch_size` is a positive integer and `drop_last` a bool.
     """
 
     def __init__(self, sampler: Iterable[Any], batch_size: int, drop_last: bool) -> None:
@@ -160,10 +159,12 @@ class BatchSampler(Sampler[list[int]]):
 
 
 def _check_positive(name: str, value: Any) -> None:
+    """Raise ValueError unless an option is a positive integer."""
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
         raise ValueError(f"{name} should be a positive integer value, but got {name}={value}")
 
 
 def _check_bool(name: str, value: Any) -> None:
+    """Raise ValueError unless an option is a bool."""
     if not isinstance(value, bool):
         raise ValueError(f"{name} should be a boolean value, but got {name}={value}")
