@@ -284,7 +284,7 @@ class _Lowering:
         return filled
 
     def replace(self, node: Node, value: Value) -> None:
-        """Uses `value` instead of the node's output; it inherits the name, if it has none."""
+        """Uses `value` in place of the node's output; it takes over the name, if it has none."""
         name = base_name(node.output().debugName()) if node.output().hasDebugName() else ""
         node.output().replaceAllUsesWith(value)
         node.destroy()
