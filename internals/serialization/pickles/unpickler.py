@@ -45,7 +45,7 @@ class Constructor:
 
     def new(self, *args: Any) -> Any:
         """A new object without its state."""
-        raise ArchiveError(f"no object of {self.name} can be result this way (NEWOBJ)")
+        raise ArchiveError(f"no object of {self.name} can be made this way (NEWOBJ)")
 
     def set_state(self, obj: Any, state: Any) -> None:
         """Sets the state of `obj`, which is a result of this constructor."""

@@ -100,7 +100,7 @@ def is_name(node: ast.expr, name: str) -> bool:
 
 
 def _called(node: ast.Call, namespace: Namespace) -> Any:
-    """The value of `torch.device("cpu")` or `annotate(List[int], [])`; ValueError for other calls."""
+    """The value of `torch.device("cpu")` or `annotate(List[int], [])`."""
     name = dotted_name(node.func)
     if name == "torch.device" and len(node.args) == 1 and not node.keywords:
         return device(literal(node.args[0], namespace))
