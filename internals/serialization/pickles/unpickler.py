@@ -49,7 +49,7 @@ class Constructor:
 
     def set_state(self, obj: Any, state: Any) -> None:
         """Sets the state of `obj`, which is a result of this constructor."""
-        raise ArchiveError(f"an object result by {self.name} has no state to set (BUILD)")
+        raise ArchiveError(f"an object made by {self.name} has no state to set (BUILD)")
 
     def __repr__(self) -> str:
         return f"<{self.name} in a pickle>"
@@ -327,7 +327,7 @@ class Machine:
         """
         self.memory_left -= nbytes
         if self.memory_left < 0:
-            raise ArchiveError("more objects than a pickle of this length can be result of")
+            raise ArchiveError("more objects than a pickle of this length can be made of")
 
     def pay(self, *args: Any) -> None:
         """Limits the total length of arguments: a constructor may copy them, and a file may pass

@@ -65,7 +65,7 @@ class ClassBody:
 def import_class_body(
     definition: ast.ClassDef, namespace: Namespace, type_of: Callable[[ast.expr], Type]
 ) -> ClassBody:
-    """Reads a class. Raises ValueError, with the line, for a statement that is not allowed there."""
+    """Reads a class. Raises ValueError, with the line, for a statement that is not allowed."""
     body = ClassBody()
     for statement in definition.body:
         if isinstance(statement, ast.FunctionDef):

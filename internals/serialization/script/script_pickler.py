@@ -86,7 +86,7 @@ class ScriptPickler(Pickler):
         self.repeated: set[int] = set()
 
     def dump_typed(self, value: object, type: Type) -> bytes:
-        """The pickle of a value of a type. Raises TypeError for a value that no archive can hold."""
+        """The pickle of a value of a type. Raises TypeError if no archive can hold the value."""
         self.repeated = {id(value)} | _repeated_containers(value)
         self.out += PROTO
         self.save_typed(value, type)

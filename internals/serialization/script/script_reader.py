@@ -239,7 +239,7 @@ class ObjectConstructor(Constructor):
         )
 
     def check(self, name: str, value: object) -> None:
-        """Raises ArchiveError unless `value` has the attribute's type and its objects are complete."""
+        """Raises ArchiveError unless `value` has the attribute's type and complete objects."""
         check_type(value, self.type.attributes[name].type, f"the attribute '{name}' of {self.name}")
         self.check_built(value)
 
