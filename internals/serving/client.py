@@ -85,7 +85,7 @@ class Client:
         return as_asked(read_response(answer), inputs)
 
     def call(self, name: str, /, timeout: float | None = None, **fields: Any) -> Any:
-        """Calls another method of the service: `client.call("ModelMetadata", name="mlp").inputs`."""
+        """Calls another method of the service: `call("ModelMetadata", name="mlp").inputs`."""
         schema = open_inference()
         method = self.channel.unary_unary(
             METHOD + name,
@@ -204,7 +204,7 @@ def read_response(message: bytes) -> dict[str, Tensor]:
 
 
 def named_inputs(inputs: Inputs) -> Mapping[str, Tensor]:
-    """The inputs by name: `INPUT__0`, `INPUT__1`, ... if they have none. TypeError for non-tensors."""
+    """The inputs by name: `INPUT__0`, `INPUT__1`, ... without one. TypeError for non-tensors."""
     if not isinstance(inputs, Mapping):
         tensors = inputs if isinstance(inputs, Sequence) else [inputs]
         inputs = {f"INPUT__{i}": tensor for i, tensor in enumerate(tensors)}

@@ -1,8 +1,8 @@
 """The part of the server that is the same for every transport: it finds the model, checks the
 inputs, waits for a batch, selects the outputs, and counts.
 
-Every transport turns its bytes into an `InferRequest` and calls `answer`. Nothing here depends on
-gRPC or HTTP.
+Every transport turns its bytes into an `InferRequest` and calls `infer` or `answer`. Nothing here
+depends on gRPC or HTTP.
 
 Mirrors `InferenceServer::InferAsync` of Triton (`core/src/server.cc`), KServe's `ModelServer` and
 `DataPlane`.

@@ -139,7 +139,7 @@ def parts_of(value: object) -> list[Any]:
 
 
 def _check_anything(value: object, place: str, seen: set[tuple[int, Type]]) -> None:
-    """Raises ArchiveError unless a value, which may be of any type, is of a type that graphs have."""
+    """Raises ArchiveError unless a value of the type Any is of one of the types in graphs."""
     for each in parts_of(value) if isinstance(value, (list, tuple, dict)) else ():
         check_type(each, AnyType.get(), place, seen)
     known = (TensorImpl, int, float, complex, str, type(None), device, list, tuple, dict)

@@ -44,6 +44,8 @@ class Upgrader(NamedTuple):
     code: str
 
 
+# The functions are templates where several overloads have the same one: in place or not, with `out`
+# or without, with a tensor or a number as the divisor.
 DIVISION = """
 def upgrader(self: Tensor, other: {other}{more}) -> Tensor:
   if self.is_floating_point() or {other_is_float}{out_is_float}:

@@ -64,6 +64,6 @@ class Recorder:
         self._note(at, "finished", who, batch)
 
     def _note(self, at: float, kind: Kind, who: list[object], batch: int = -1) -> None:
-        """Records the last event of these requests, and forgets them, as their ids may be reused."""
+        """Records the last event of requests, and forgets them, as their ids may be reused."""
         numbers = [self.numbers.pop(id(one)) for one in who if id(one) in self.numbers]
         self.events += [Event(at, kind, number, batch) for number in numbers]
