@@ -41,7 +41,7 @@ VERSION = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 
 
 class Found(NamedTuple):
-    """A file in the folder: its `path` with all links resolved, and its stamp when it was listed."""
+    """A file in the folder: its `path` with all links resolved, and its stamp at the listing."""
 
     path: Path
     stamp: Stamp

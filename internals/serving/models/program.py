@@ -44,6 +44,7 @@ from internals.jit.script_function import ScriptFunction
 from internals.jit.script_module import ScriptModule
 from internals.nn.module import Module
 
+# type of an argument that is a number -> dtype of the tensor that a client sends for it
 NUMBERS: dict[type[Type], dtype] = {
     IntType: torch.int64,
     FloatType: torch.float64,
@@ -200,7 +201,7 @@ class PythonProgram(Program):
         return self.function(*inputs)
 
     def graph(self) -> tuple[Graph, dict[str, int]] | None:
-        """The graph of the scripted module. Raises the compiler's error if it cannot be scripted."""
+        """The graph of the scripted module. Raises the compiler's errors."""
         if not isinstance(self.function, Module):
             return None
         return CompiledProgram(torch.jit.script(self.function)).graph()

@@ -36,7 +36,7 @@ EVERY = 0.01  # seconds between two checks of the memory
 
 
 class WarmUp:
-    """The budget of one model, which starts now: `run(function, *args)` calls a function within it."""
+    """The budget of one model, from now on: `run(function, *args)` calls a function within it."""
 
     def __init__(self) -> None:
         self.deadline = time.monotonic() + SECONDS
