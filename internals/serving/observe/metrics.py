@@ -99,7 +99,7 @@ class Metrics:
         self._lock = threading.Lock()
 
     def request(self, model: str, version: str, outcome: str, seconds: float) -> None:
-        """Counts a request with its answer: `outcome` is "ok", or the error's code in lower case."""
+        """Counts an answered request: `outcome` is "ok", or the error's code in lower case."""
         if outcome == "not_found":
             model = version = ""  # the client may have invented the name
         self._child(self._requests, model, version, outcome).inc()

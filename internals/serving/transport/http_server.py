@@ -22,7 +22,7 @@ from .security import pages_middleware, token_middleware
 
 
 class HttpServer:
-    """The server for an engine: `await start()` returns the addresses of REST and of the metrics."""
+    """The server for an engine: `await start()` returns the addresses of REST and metrics."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -75,7 +75,7 @@ class HttpServer:
 
 
 def ssl_context(settings: Settings) -> ssl.SSLContext | None:
-    """The same TLS as for gRPC, or None without TLS. Raises OSError or ValueError for wrong files."""
+    """The same TLS as for gRPC, None without it. Raises OSError or ValueError for wrong files."""
     if settings.tls_cert is None:
         return None
     files = {
