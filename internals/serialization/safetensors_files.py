@@ -175,7 +175,7 @@ def overlapping(tensors: dict[str, Any], names: list[str]) -> list[set[str]]:
 
 
 def byte_range(t: Tensor) -> tuple[int, int]:
-    """The addresses of the first byte and behind the last byte that a tensor can access."""
+    """The addresses of the first byte and after the last byte that a tensor can access."""
     return t.data_ptr(), t.data_ptr() + bytes_spanned(t._geometry)
 
 

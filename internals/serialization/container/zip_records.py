@@ -8,7 +8,7 @@
 Everything is little-endian. A reader starts at the end of the file: the end record has the offset
 of the central directory, whose entries have the offsets of the local headers. The sizes are
 stored three times: in the local header (as zeros, if the writer did not know them yet), in the data
-descriptor behind the payload, and in the central directory. A value that is too large for its
+descriptor after the payload, and in the central directory. A value that is too large for its
 16- or 32-bit field is replaced by all ones there, and stored in the extra field with id 1 (zip64).
 
 How the real one differs: miniz writes each field by a call of `MZ_WRITE_LE16` or `MZ_WRITE_LE32`,

@@ -165,7 +165,7 @@ class ArchiveWriter:
         )
 
     def _end(self) -> None:
-        """Writes everything behind the last record."""
+        """Writes the central directory and the end records."""
         directory = self.position
         for record in self.records.values():
             name = record.full_name.encode()

@@ -163,7 +163,7 @@ def purpose(name: str, kind: str, folders: set[str]) -> str:
 
 
 def end_of_file(report: Report, content: memoryview) -> list[Span]:
-    """The bytes behind the last record: unused ones, the central directory, and the end records,
+    """The bytes after the last record: unused ones, the central directory, and the end records,
     which have its offset.
     """
     last = max((r.end for r in report.records), default=0)

@@ -48,7 +48,7 @@ class RecordFacts:
     what: str
     header: int = 0  # bytes of the local header with the name
     padding: int = 0  # bytes of the extra field
-    descriptor: int = 0  # bytes behind the payload
+    descriptor: int = 0  # bytes after the payload
     problem: str = ""
 
     @property

@@ -2,7 +2,7 @@
 
 A zip archive is read from its end, where the central directory is. A download that stopped has
 none, but each record still has a local header before it and, as PyTorch writes them, a data
-descriptor behind it with its length and checksum. So the file is searched for `PK 3 4`, and from
+descriptor after it with its length and checksum. So the file is searched for `PK 3 4`, and from
 there for the `PK 7 8` whose size field equals the distance.
 
 How the real one differs: PyTorch reports "failed finding central directory". The tool `zip -FF` of
@@ -77,7 +77,7 @@ class Salvaged:
         )
 
     def descriptor_of(self, offset: int) -> tuple[int, int, int]:
-        """The checksum, stored size and size of the payload at `offset`, from the descriptor behind
+        """The checksum, stored size and size of the payload at `offset`, from the descriptor after
         it. Without one the size is -1, and the stored size reaches to the next header or the end.
         """
         at = self.buffer.find(DESCRIPTOR.signature, offset)

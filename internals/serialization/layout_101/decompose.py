@@ -173,7 +173,7 @@ def convert_operands(graph: Graph, node: Node) -> None:
     if (
         result is None
         or result is bool_
-        or result.code > 7  # dtypes behind float64, which 1.0.1 lacked
+        or result.code > 7  # bool, complex and others, which 1.0.1 lacked
         or any(d is None for _, _, d in operands)
     ):
         return

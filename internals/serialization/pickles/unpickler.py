@@ -199,7 +199,7 @@ class Machine:
     def long_put(self) -> None:
         self.memo[int.from_bytes(self.take(4), "little")] = self.stack[-1]
 
-    # Where Python's machine would run what the file says
+    # The instructions with which a file could run code in Python's machine
 
     def global_(self) -> None:
         """Pushes the entry of the allow-list with this name; two lines, module and name, follow."""

@@ -110,7 +110,7 @@ class CompiledProgram(Program):
         self.parameters = tuple(map(_parameter, arguments))
         self.result = schema.returns[0].type if schema.returns else None
         self._run: Callable[..., Any] = self.module
-        # Arguments behind one with a default value have to be passed by name.
+        # Arguments after one with a default value have to be passed by name.
         by_position = list(all_arguments[: len(arguments)]) == arguments
         self._names = None if by_position else [a.name for a in arguments]
 

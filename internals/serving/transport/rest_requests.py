@@ -237,7 +237,7 @@ def next_memory(
 
 
 def read_outputs(said: dict[str, Any]) -> dict[str, bool | None]:
-    """The wanted outputs, and whether each is wanted as bytes (None if the request does not say)."""
+    """The wanted outputs, and whether each is wanted as bytes (None if it does not say)."""
     wanted: dict[str, bool | None] = {}
     for i, given in enumerate(list_of_objects(said, "outputs") if "outputs" in said else ()):
         name = text_of(given, "name", f"outputs[{i}]")
