@@ -19,7 +19,7 @@ _64_BITS = (1 << 64) - 1
 
 def serialization_id(writer: ArchiveWriter) -> str:
     """The id of the records that have been written so far, as 40 digits."""
-    # sorted: the order of writing does not count. 64 bits have at most 20 decimal digits.
+    # Sorted: the order of writing does not matter for the names. 64 bits have at most 20 digits.
     names = "\n".join(sorted(f"{writer.top}/{name}" for name in writer.records))
     of_names = int.from_bytes(hashlib.sha256(names.encode()).digest()[:8], "little")
     of_contents = 0

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from internals.core.scalar import Scalar
 
 MAX_DIMS = 64  # numpy's limit
-MAX_BYTES = 1 << 62  # below the limit of int64, so that sums of two do not overflow
+MAX_BYTES = 1 << 62  # more than any memory, and within int64
 
 
 def find_allowed(module: str, name: str) -> Any:
@@ -253,7 +253,7 @@ def check_geometry(sizes: Sequence[int], strides: Sequence[int], kind: dtype) ->
             raise ArchiveError(f"the {name} of a tensor are not negative, nor beyond all memory")
     if len(sizes) != len(strides):
         raise ArchiveError(f"a tensor with {len(sizes)} sizes and {len(strides)} strides")
-    # Empty dimensions count as 1, so that (0, 2^61, 2^61) does not overflow elsewhere.
+    # Empty dimensions count as 1: (0, 2^61, 2^61) is refused, too.
     if max(prod(max(n, 1) for n in sizes), *strides, 0) * kind.itemsize >= MAX_BYTES:
         raise ArchiveError("a tensor with more elements than can be counted")
 

@@ -327,7 +327,7 @@ class Pickler:
         dict: save_dict,
         OrderedDict: save_ordered_dict,
         Counter: calling("collections", "Counter", lambda obj: (dict(obj),)),
-        # Items of a set are hashable, so it cannot contain itself, and no memo is needed before.
+        # of hashable items, so never of itself
         set: calling("__builtin__", "set", lambda obj: (list(obj),)),
         Size: calling("torch", "Size", lambda obj: (tuple(obj),)),
         dtype: lambda self, obj: self.save_global("torch", obj.name),
@@ -359,7 +359,7 @@ class NotSavable(Exception):
 
 def tensor_recipe(t: Tensor) -> tuple[str, tuple[Any, ...]]:
     """The name of the function in `torch._utils` that creates such a tensor, and its arguments."""
-    # New tuples: tensors share theirs, and the memo would make one of those with the same id.
+    # New tuples: tensors may share theirs, and the memo would then refer to the first one.
     sizes, strides = tuple(t.shape), (*t.stride(),)
     if t.device.type == "meta":
         return "_rebuild_meta_tensor_no_storage", (t.dtype, sizes, strides, t.requires_grad)

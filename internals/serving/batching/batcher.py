@@ -122,7 +122,7 @@ class Batcher:
             left = request.deadline - now
             if left <= 0:
                 raise DeadlineExceeded("the deadline had passed when the request arrived")
-            # Leave time for two batches, but at least half of the time to the deadline.
+            # Leave time for two batches, and at least half of the time to the deadline.
             due = min(due, now + max(min(left - 2 * self.estimate, left / 2), 0.0))
         waiting = Waiting(request, rows or self.max_batch, nbytes, now, due, loop.create_future())
         key = lane_key(request.inputs, settings.pad) if rows else ALONE

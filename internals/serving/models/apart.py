@@ -37,7 +37,7 @@ from .served_model import LONGEST_MESSAGE, ServedModel, one_line
 LOOK = 0.05  # seconds between checks of the process
 FAILED = 3  # its exit status if the model raised an error
 LEEWAY = 10  # seconds after `try_seconds` when it ends itself, in case the server is gone
-MATTER = ("inputs", "optimize", "max_batch", "threads")  # the settings that it gets
+MATTER = ("inputs", "optimize", "max_batch", "threads")  # the fields of the settings that it gets
 PROGRAM = (
     "import sys; sys.path[:] = {path!r}; from internals.serving.models.apart import main; main()"
 )

@@ -34,7 +34,7 @@ from .signature import TensorSpec
 FREE = (32, 28, 64, 224, 8, 16, 128, 299)
 MOST_RANKS = 3  # how many numbers of dimensions to try
 MOST_COMBINATIONS = 12  # of shapes for all inputs together
-MOST_ELEMENTS = 1 << 24  # of one input: allows (2, 3, 299, 299), but not four sizes of 299
+MOST_ELEMENTS = 1 << 24  # of one input: allows (2, 3, 299, 299), but not (2, 299, 299, 299)
 TOO_LARGE = "its inputs are larger than what is tried"
 
 Run = Callable[[Sequence[Tensor]], Mapping[str, Tensor]]

@@ -108,7 +108,7 @@ def check_header(datatype: str, shape: Sequence[int], name: str) -> dtype:
             f"{MAX_DIMS}"
         )
     if prod(size for size in shape if size) * known.itemsize >= 1 << 63:
-        # refused even if another size is 0, as strides are computed from the sizes
+        # sizes of 0 do not count here: such a shape is refused even if the tensor is empty
         raise InvalidRequest(f"input '{name}': shape {list(shape)} is larger than any memory")
     return known
 
