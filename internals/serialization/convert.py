@@ -100,6 +100,7 @@ def kind_of(path: str) -> str:
 
 
 def _convert_module(source: str, target: str, format: str, kind: str) -> None:
+    """Writes a module, or the module of an exported program. Raises ValueError for other targets."""
     from internals.jit import load, save
 
     if target.endswith(SAFETENSORS):

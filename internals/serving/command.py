@@ -54,6 +54,7 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
+    """The parser for the model, its name, and OPTIONS."""
     p = argparse.ArgumentParser(
         prog="python -m internals serve",
         description=(

@@ -128,6 +128,7 @@ def one_line(node: object, prefix: str, room: int, depth: int = 0) -> str | None
 
 
 def _one_line(node: object, prefix: str, room: int, depth: int) -> str | None:
+    """A value on one line, or None if it needs several; the line may still be too long."""
     if isinstance(node, (Global, Persistent)):
         storage = storage_of(node.id) if isinstance(node, Persistent) else None
         if storage is not None:

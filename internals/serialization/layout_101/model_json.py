@@ -230,6 +230,7 @@ class _Reader:
         return [self.value(kind, v, f"{path}[{i}]", depth) for i, v in enumerate(value)]
 
     def value(self, kind: str, value: object, path: str, depth: int) -> Any:
+        """A single value of a field's kind. `depth` counts the messages around it."""
         if kind in MESSAGES:
             return self.message(MESSAGES[kind], value, path, depth + 1)
         if kind == "int64":

@@ -270,6 +270,7 @@ class _Printer:
         return not free_variables(schema.arguments[use.offset].type)
 
     def literal(self, value: object) -> str:
+        """The text of a constant: a tensor is an entry of the archive's table."""
         if isinstance(value, TensorImpl):
             return f"CONSTANTS.c{self.constant_id(value)}"
         if isinstance(value, device):

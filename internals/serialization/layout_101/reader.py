@@ -220,6 +220,7 @@ class _Loading:
     def add_tensors(
         self, type: ClassType, values: dict[str, Any], definition: ModuleDef, path: str
     ) -> None:
+        """Adds the parameters and buffers of a module, by their index in the table of tensors."""
         for i, parameter in enumerate(definition.parameters):
             place = f"{path}.parameters[{i}]"
             number = self.required(parameter.tensor_id, f"{place}.tensorId")

@@ -206,6 +206,7 @@ class SourceImporter:
         return made
 
     def _named_tuple(self, name: str, definition: ast.ClassDef) -> TupleType:
+        """The type for a class whose base is `NamedTuple`."""
         names, elements = [], []
         for statement in definition.body:
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):

@@ -142,6 +142,7 @@ def check_shape(sizes: Iterable[int]) -> tuple[int, ...]:
 
 
 def _spec(node: JsonNode) -> TensorSpec:
+    """The spec in one object of `serving.json`. Raises ArchiveError for a wrong one."""
     name, datatype, shape = node["name"].text(), node.get("datatype"), node.get("shape")
     if not name:
         raise node.error("has an empty name")

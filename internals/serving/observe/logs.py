@@ -111,6 +111,7 @@ class Log:
                 self._write(self._line("requests_failed", {"not_logged": count}))
 
     def _line(self, event: str, fields: dict[str, Any]) -> str:
+        """The line for an event, with the time in UTC and without secrets."""
         time_of_day = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         shown = {
             name: HIDDEN if is_secret(name) else self._presentable(value)
