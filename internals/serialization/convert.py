@@ -100,7 +100,7 @@ def kind_of(path: str) -> str:
 
 
 def _convert_module(source: str, target: str, format: str, kind: str) -> None:
-    """Writes a module, or the module of an exported program. Raises ValueError for other targets."""
+    """Writes a module, or that of an exported program. Raises ValueError for a wrong target."""
     from internals.jit import load, save
 
     if target.endswith(SAFETENSORS):

@@ -97,7 +97,7 @@ def tensor_loader(
         known = loaded.get(key)
         record, nbytes = f"{prefix}/{key}", numel * kind.itemsize
         if known is not None:
-            # Two ids of one record must agree in the dtype; empty storages may have any.
+            # Ids of one record have to agree in the dtype, unless all of them are empty.
             if (known.dtype is not kind or nbytes > known.nbytes()) and (nbytes or known.nbytes()):
                 raise ArchiveError(
                     f"storage '{key}' is said to be {nbytes} bytes of {kind.name}, and to be "
