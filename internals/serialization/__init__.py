@@ -1,25 +1,25 @@
-"""Saving and loading: what we save real PyTorch runs, and the other way round
-(`torch/serialization.py`, `torch/csrc/jit/serialization`, `caffe2/serialize`).
+"""Saving and loading in PyTorch's formats, in both directions: PyTorch reads our files, and we read
+its files (`torch/serialization.py`, `torch/csrc/jit/serialization`, `caffe2/serialize`).
 
-A file is a zip archive whose members are stored as they are, each on a multiple of 64 bytes, so
-that it can be mapped into memory and a tensor can be a view of it. One member is a pickle, which
-says what the tensors are part of; one member holds the bytes of each storage. A compiled module has
-its code beside them, as source text.
+A file is a zip archive whose members are not compressed and start at multiples of 64 bytes, so that
+it can be mapped into memory and a tensor can be a view of it. One member is a pickle, which
+describes the objects that the tensors belong to; the bytes of each storage are a member of their
+own. A compiled module also has its code, as source text.
 
-    container/        the zip archive: written in one pass, read with suspicion, mapped into memory
-    pickles/          the pickle, which nothing is executed from; what stands for a tensor in it
+    container/        the zip archive: written in one pass, checked when read, mapped into memory
+    pickles/          the pickle, from which nothing is executed; how it refers to tensors
     save_load.py      `internals.save`, `internals.load`: tensors, state dicts
-    legacy_stream.py  what `torch.save` wrote before it wrote archives
+    legacy_stream.py  the format of `torch.save` before it wrote archives
     script/           `jit.save`, `jit.load`: a module's class as source text, and back
     layout_101/       the archive of PyTorch 1.0, which the talk shows
-    safetensors_files.py   another format for tensors alone, through its own library
+    safetensors_files.py   another format, for tensors only, through its own library
     convert.py, run.py, inspection/, fuzzing/   `python -m internals convert`, `run`, `inspect`,
                                                 `fuzz-archive`
-    errors.py, visible.py, json_node.py, text_limits.py   what goes wrong, and names in messages;
-                                                          JSON and text from a file
+    errors.py, visible.py   errors, and how they show names from a file
+    json_node.py, text_limits.py   JSON and text from a file
 
-How the real one differs: it is C++ for everything but `torch.save`, whose pickles Python's own
-pickler writes.
+How the real one differs: all of it is C++, except for `torch.save` and `torch.load`, which use
+Python's own pickler.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any
 
 from .errors import ArchiveError
 
-# What is imported when first asked for, and from where.
+# Each name is imported from its module when it is first used: `import internals` stays fast.
 _LATER = {
     "ArchiveReader": "container.zip_reader",
     "ArchiveWriter": "container.zip_writer",

@@ -1,17 +1,18 @@
-"""From one kind of file to another: `python -m internals convert IN OUT`.
+"""Converts a file from one format to another: `python -m internals convert IN OUT`.
 
     convert resnet_of_2019.pt resnet.pt                 model.json becomes data.pkl: PyTorch since
                                                         1.11 reads it again
     convert --format 1.0.1 resnet.pt resnet101.pt       and back, for the PyTorch of the talk
-    convert model.pt2 model.pt                          what torch.export saved becomes TorchScript,
-                                                        for C++ and Node.js
-    convert weights.pth weights.safetensors             tensors, from torch.save's archive, the
-                                                        stream before it, or safetensors
+    convert model.pt2 model.pt                          a program of torch.export becomes
+                                                        TorchScript, for C++ and Node.js
+    convert weights.pth weights.safetensors             tensors, from torch.save's archive, its
+                                                        older stream, or safetensors
 
-What a file is, is seen from its contents; what it becomes, from `--format` and from the name of
-OUT. OUT is written whole or not at all, and may be IN.
+The kind of IN is recognised by its contents; the kind of OUT follows from `--format` and the name
+of OUT. OUT is written completely or not at all, and may be the same file as IN.
 
-How the real one differs: PyTorch has no converters; it could read old archives, and now cannot.
+How the real one differs: PyTorch has no converters, and its newer versions no longer read the
+archives of 1.0.1.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ SAFETENSORS = ".safetensors"
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """The command. Returns 0, or 1 when the conversion is not possible; then one line on stderr
-    says why.
+    """Runs the command. Returns 0, or 1 if the conversion is not possible, with the reason in one
+    line on stderr.
     """
     parser = argparse.ArgumentParser(
         prog="python -m internals convert",
@@ -53,21 +54,21 @@ def main(arguments: Sequence[str] = ()) -> int:
     try:
         convert(options.input, options.output, options.format)
     except (RuntimeError, ValueError, TypeError, OSError, EOFError) as why:
-        told = (
+        message = (
             one_line(why) if isinstance(why, ArchiveError) else f"{options.input}: {one_line(why)}"
         )
-        print(visible(told), file=sys.stderr)
+        print(visible(message), file=sys.stderr)
         return 1
     return 0
 
 
 def convert(source: str, target: str, format: str | None = None) -> None:
-    """Read `source` and write it as `target`. `format` is "modern" or "1.0.1" and means compiled
-    modules.
+    """Reads `source` and writes it as `target`. `format` is "modern" or "1.0.1", and only for
+    compiled modules.
 
-    Raises ArchiveError for a file that is damaged or of no known kind, RuntimeError for what the
-    format cannot hold, ValueError for a format that is none for such contents, OSError for files
-    that cannot be read or written.
+    Raises ArchiveError for a file that is damaged or of an unknown kind, RuntimeError for contents
+    that the format cannot hold, ValueError for a format that does not apply to the contents, and
+    OSError for a file that cannot be read or written.
     """
     kind = kind_of(source)
     if kind in ("module", "exported program"):
@@ -79,8 +80,8 @@ def convert(source: str, target: str, format: str | None = None) -> None:
 
 
 def kind_of(path: str) -> str:
-    """What a file holds: "module", "exported program", "tensors" (of torch.save) or
-    "safetensors".
+    """The kind of a file: "module", "exported program", "tensors" (of torch.save) or
+    "safetensors". Only for the last one is its name decisive.
     """
     from .container.zip_reader import ArchiveReader
 
@@ -88,7 +89,7 @@ def kind_of(path: str) -> str:
         start = f.read(4)
     if path.endswith(SAFETENSORS):
         return "safetensors"
-    if start != b"PK\x03\x04":
+    if start != b"PK\x03\x04":  # not a zip archive: the older stream of torch.save
         return "tensors"
     with ArchiveReader(path) as reader:
         if any(name == "model.json" or name.startswith("code/") for name in reader.records):
@@ -99,6 +100,7 @@ def kind_of(path: str) -> str:
 
 
 def _convert_module(source: str, target: str, format: str, kind: str) -> None:
+    """Writes a module, or that of an exported program. Raises ValueError for a wrong target."""
     from internals.jit import load, save
 
     if target.endswith(SAFETENSORS):
@@ -126,6 +128,6 @@ def _convert_tensors(source: str, target: str, kind: str) -> None:
 
 
 def one_line(error: BaseException) -> str:
-    """The first line of what went wrong."""
+    """The first line of an error's message."""
     text: Any = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)

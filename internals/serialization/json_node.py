@@ -1,12 +1,11 @@
-"""JSON from a file, read with suspicion: every value knows where it stands, so that an error can
-say it.
+"""JSON from a file that may be wrong: every value knows its path, so that an error names the place.
 
     mainModule = JsonNode.parse(text, "resnet.pt", "model.json")["mainModule"]
     mainModule["parameters"][0]["tensorId"].integer()     ArchiveError: ...
                                                           mainModule.parameters[0].tensorId is ...
 
-How the real one differs: PyTorch reads model.json into protobuf messages, and model.json of
-`torch.export` into dataclasses.
+How the real one differs: PyTorch reads the model.json of TorchScript into protobuf messages, and
+that of `torch.export` into dataclasses.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ INT64 = range(-(2**63), 2**63)
 
 
 class JsonNode:
-    """A value, and the path to it."""
+    """A JSON value, the path to it, and the archive and record it is from."""
 
     __slots__ = ("value", "path", "archive", "record")
 
@@ -31,7 +30,9 @@ class JsonNode:
 
     @classmethod
     def parse(cls, text: str, archive: str, record: str) -> JsonNode:
-        """Raises ArchiveError for what is no JSON, or has one key twice in an object."""
+        """The root of a text. Raises ArchiveError if it is not JSON, or has a key twice in an
+        object.
+        """
         try:
             return cls(
                 json.loads(text, object_pairs_hook=_unique, parse_constant=_not_a_number),
@@ -45,12 +46,13 @@ class JsonNode:
             ) from None
 
     def error(self, message: str) -> ArchiveError:
+        """An error that begins with the path of this value."""
         return ArchiveError(
             f"{self.path or 'the top'} {message}", archive=self.archive, record=self.record
         )
 
     def __getitem__(self, key: str | int) -> JsonNode:
-        """A member or an entry. Raises ArchiveError if there is none."""
+        """A member of an object or an entry of a list. Raises ArchiveError if there is none."""
         if isinstance(key, str):
             found = self.get(key)
             if found is None:
@@ -61,7 +63,7 @@ class JsonNode:
         return self._child(self.value[key], f"{self.path}[{key}]")
 
     def get(self, key: str) -> JsonNode | None:
-        """A member; None if it is not there or null."""
+        """A member of an object; None if it is missing or null."""
         value = self._dict().get(key)
         return (
             None
@@ -76,14 +78,16 @@ class JsonNode:
         return len(self._list())
 
     def __bool__(self) -> bool:
-        return True
+        return True  # also for an empty list, so that `if node` means "not None"
 
     def items(self) -> Iterator[tuple[str, JsonNode]]:
         for key, value in self._dict().items():
             yield key, self._child(value, f"{self.path}.{key}" if self.path else key)
 
     def union(self) -> tuple[str, JsonNode]:
-        """Of an object with one member, which says what it is: that name, and the member."""
+        """The name and the value of an object's only member, as in {"as_int": 3}; members that are
+        null do not count.
+        """
         members = {k: v for k, v in self._dict().items() if v is not None}
         if len(members) != 1:
             raise self.error(f"should say one thing, not {len(members)}")
@@ -96,20 +100,21 @@ class JsonNode:
         return self._of(bool, "true or false")
 
     def integer(self) -> int:
-        """A whole number of 64 bits; protobuf writes those as text."""
+        """A whole number of 64 bits; protobuf writes these as strings."""
         value = self.value
         if (
             isinstance(value, str)
             and value.removeprefix("-").isascii()
             and value.removeprefix("-").isdigit()
         ):
+            # 2^63 has 19 digits; a string of millions of them would take long to convert
             value = int(value) if len(value) < 30 else None
         if not isinstance(value, int) or isinstance(value, bool) or value not in INT64:
             raise self.error(f"is {self._shown()}, not a whole number of 64 bits")
         return value
 
     def number(self) -> float:
-        """A float; infinities and NaN are text."""
+        """A float; infinities and NaN are strings."""
         if self.value in ("Infinity", "-Infinity", "NaN"):
             return float(self.value)
         if not isinstance(self.value, (int, float)) or isinstance(self.value, bool):
@@ -140,12 +145,13 @@ class JsonNode:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    """The dict of an object's members; ValueError if a key occurs twice (`json` takes the last)."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
         twice = Counter(k for k, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"the key '{twice}' is there twice")
-    return made
+    return members
 
 
 def _not_a_number(name: str) -> Any:
-    return name
+    return name  # NaN without quotes, which is not JSON: read like "NaN"

@@ -1,21 +1,21 @@
-"""The file that `torch.save` wrote before it wrote archives (`torch/serialization.py`,
-`_legacy_load`).
+"""Reads the format of `torch.save` before it wrote archives (`_legacy_load` in
+`torch/serialization.py`).
 
-Five pickles one behind the other, then numbers:
+A file has five pickles in a row, then the bytes of the storages:
 
     0x1950a86a20f9469cfc6c                a magic number
     1001                                  the version of the protocol
-    {"little_endian": True, ...}          what the computer was like
+    {"little_endian": True, ...}          properties of the computer
     the object                            with persistent ids ("storage", class, key, location,
                                           number of elements, view)
     ["94012...", ...]                     the keys of the storages, sorted
     count, elements, count, elements ...  each storage: an int64, then its bytes
 
-The storages come last, so the object is made of storages that are filled afterwards. What they
-claim to need cannot be more than the file has. A `view` (key, offset, size) is a storage within
-another one; files of today say None.
+The storages come last, so the object is built from empty storages that are filled afterwards. All
+of them together cannot be larger than the file, or it is refused. A `view` (key, offset, size) is a
+storage inside another one; newer files have None there.
 
-How the real one differs: it reads the tar files of PyTorch 0.1, too.
+How the real one differs: it also reads the tar files of PyTorch 0.1.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ PROTOCOL_VERSION = 1001
 
 
 def load_stream(f: Any, map_location: MapLocation = None) -> Any:
-    """The object in such a file, a path or a binary file. Raises ArchiveError when something in it
-    is wrong.
+    """Returns the object in such a file, a path or a binary file. Raises ArchiveError if anything
+    in it is wrong.
     """
     is_path = isinstance(f, (str, os.PathLike))
     name = os.path.basename(os.fsdecode(f)) if is_path else "archive"
@@ -50,12 +50,12 @@ def load_stream(f: Any, map_location: MapLocation = None) -> Any:
     stream = Stream(file.owner, file.address, name, map_location)
     obj = stream.read()
     if not is_path:
-        f.seek(start + stream.at)  # another one may follow
+        f.seek(start + stream.at)  # another object may follow in the same file
     return obj
 
 
 class Stream:
-    """Reads the pickles in `data`, which lies at `address`; `at` is where it is."""
+    """Reads the stream in `data`, which is at `address` in memory; `at` is the current offset."""
 
     def __init__(self, data: Any, address: int, name: str, map_location: MapLocation) -> None:
         self.data, self.address, self.name = data, address, name
@@ -66,6 +66,7 @@ class Stream:
         self.views: dict[str, tuple[str, int, TypedStorage]] = {}
 
     def read(self) -> Any:
+        """Returns the object; raises ArchiveError for another kind of file or a damaged one."""
         if self.data[257:262] == b"ustar":
             raise self.error(
                 "a tar file of PyTorch 0.1 is not read here: load it with PyTorch 1.0 or later, "
@@ -98,15 +99,16 @@ class Stream:
         return value
 
     def plain(self, record: str) -> Any:
-        """A pickle of numbers, strings and containers."""
+        """Reads a pickle that may contain only numbers, strings and containers."""
         return self.pickle(record, refuse_global, refuse_persistent_id)
 
     def persistent_load(self, persistent_id: Any) -> TypedStorage:
-        """A storage of the claimed size, to be filled later."""
+        """A storage of the size that the id claims, to be filled later."""
         kind, key, location, numel = storage_id(persistent_id, 6)
         known = self.storages.get(key)
         if known is None:
             self.claimed += numel * kind.itemsize
+            # Before the memory is allocated: a small file may claim terabytes.
             if self.claimed > len(self.data):
                 raise ArchiveError(
                     f"storages of {self.claimed} bytes are claimed, but the file has "
@@ -119,7 +121,7 @@ class Stream:
         return known if persistent_id[5] is None else self.view(known, kind, persistent_id[5])
 
     def view(self, root: TypedStorage, kind: dtype, metadata: Any) -> TypedStorage:
-        """The storage that is a piece of `root`."""
+        """The storage that is a part of `root`: `metadata` is (key, offset, size) in elements."""
         if (
             type(metadata) is not tuple
             or len(metadata) != 3
@@ -138,8 +140,8 @@ class Stream:
         return self.views[key][2]
 
     def fill(self, key: str) -> None:
-        """Copies the elements of a storage from the file: behind a pickle of any length they are
-        seldom aligned.
+        """Copies the elements of a storage from the file. They cannot be mapped: after a pickle of
+        any length they are rarely aligned.
         """
         storage = self.storages[key]
         count = int.from_bytes(self.data[self.at : self.at + 8], "little", signed=True)
@@ -151,6 +153,7 @@ class Stream:
                 f"are left, but {storage.size()} elements are needed"
             )  # fmt: skip
         if storage.nbytes() and storage.device.type != "meta":
+            # a storage over the bytes in the file, without an owner, only for the copy
             inside = DataPtr(self.address + self.at, None, drop_reference)
             storage.untyped().copy_(Storage(inside, storage.nbytes()))
         self.at = end

@@ -1,12 +1,12 @@
 """`python -m internals run FILE --input x.npy`: loads a compiled module or an exported program and
 calls it.
 
-The program is all there is: no Python source of the model, no PyTorch. Inputs are `.npy` files,
-Python literals (`3`, `0.5`, `[1, 2]`) or `--ones 1,3,224,224`, in the order of the arguments. The
-results are described, or written to a `.npy` or `.npz`.
+Only the file is needed: neither the Python source of the model nor PyTorch. Inputs are `.npy`
+files, Python literals (`3`, `0.5`, `[1, 2]`) or `--ones 1,3,224,224`, in the order of the
+arguments. The results are described, or written to a `.npy` or `.npz` file.
 
-How the real one differs: PyTorch has no such command; `torch.jit.load` in three lines of Python, or
-in C++, is what its users write.
+How the real one differs: PyTorch has no such command; its users write three lines of Python or C++
+with `torch.jit.load`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ FIRST = 6  # elements that are shown of a tensor
 
 
 class Refused(Exception):
-    """What is told to the user in one line."""
+    """An error that the user gets in one line."""
 
 
 def main(arguments: Sequence[str] = ()) -> int:
+    """Runs the command, and returns its exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m internals run", description="Runs a saved program on arrays and numbers."
     )
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 class Kind(argparse.Action):
-    """Collects `--input` and `--ones` in one list, for their order matters."""
+    """Collects `--input` and `--ones` in one list, as their order matters."""
 
     def __call__(
         self, parser: Any, namespace: argparse.Namespace, values: Any, option: str | None = None
@@ -74,7 +75,7 @@ class Kind(argparse.Action):
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """The options by which a command is given arguments for a call; `read_inputs` reads them."""
+    """Adds the options for the arguments of a call, which `read_inputs` reads."""
     parser.add_argument(
         "--input",
         dest="inputs",
@@ -91,12 +92,12 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 
 
 def read_inputs(options: argparse.Namespace) -> list[Any]:
-    """The arguments, in order. Raises Refused for what is none."""
+    """The arguments of the call, in order. Raises Refused for a text that is not one."""
     return [read_input(*each) for each in options.inputs or []]
 
 
 def call(path: str, method: str, inputs: list[Any]) -> Any:
-    """Loads the program and calls a method of it, without recording for gradients."""
+    """Loads the program and returns the result of a method, without recording gradients."""
     import internals
 
     try:
@@ -112,12 +113,12 @@ def call(path: str, method: str, inputs: list[Any]) -> Any:
     try:
         with internals.no_grad():
             return function(*inputs)
-    except Exception as error:  # whatever the program raises is its answer
+    except Exception as error:  # a program may raise anything
         raise Refused(f"{method}: {failure(error)}") from None
 
 
 def failure(error: Exception) -> str:
-    """What a program raised, in one line: of the interpreter's trace, the error and the last
+    """A program's error in one line; of the interpreter's trace only the error and the innermost
     place.
     """
     text = str(error)
@@ -129,7 +130,7 @@ def failure(error: Exception) -> str:
 
 
 def methods(program: ExportedProgram | ScriptModule) -> list[str]:
-    """The names of what can be called."""
+    """The names of the methods that can be called."""
     kind = getattr(program, "_jit_type", None)
     return (
         ["forward"]
@@ -139,7 +140,7 @@ def methods(program: ExportedProgram | ScriptModule) -> list[str]:
 
 
 def why_not_loaded(path: str, error: Exception) -> str:
-    """The error in one line. A file that holds no program is said to hold none."""
+    """The error in one line. For a file of another kind, it says that this is not a program."""
     from .inspection.report import examine
 
     try:
@@ -155,7 +156,7 @@ def why_not_loaded(path: str, error: Exception) -> str:
 
 
 def read_input(option: str, text: str) -> Any:
-    """One argument of the call."""
+    """One argument of the call, from the option `--input` or `--ones` and its text."""
     import internals
 
     if option == "--ones":
@@ -175,7 +176,7 @@ def read_input(option: str, text: str) -> Any:
                 f"--input {text}: neither a file nor a literal such as 3, 0.5 or [1, 2]"
             ) from None
     try:
-        array = np.load(text, allow_pickle=False)
+        array = np.load(text, allow_pickle=False)  # a pickle in it would be executed
         return internals.from_numpy(
             np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))
         )
@@ -187,7 +188,7 @@ def read_input(option: str, text: str) -> Any:
 
 
 def describe(result: Any, name: str = "output") -> Iterator[str]:
-    """A line for each tensor or number: its dtype, its sizes, its first elements."""
+    """Yields a line for each tensor or number: its dtype, its sizes, its first elements."""
     if isinstance(result, dict):
         for key, value in result.items():
             yield from describe(value, f"{name}[{key!r}]")
@@ -211,7 +212,7 @@ def short(value: Any) -> str:
 
 
 def write(result: object, path: Path) -> None:
-    """The file appears whole or not at all."""
+    """Writes the result to a `.npy` or `.npz` file, which appears complete or not at all."""
     arrays = dict(flat(result, ""))
     if path.suffix == ".npy" and list(arrays) != ["output"]:
         raise Refused(
@@ -234,7 +235,7 @@ def write(result: object, path: Path) -> None:
 
 
 def flat(result: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
-    """The arrays in a result, with names: "output", or "0", "1", "key", "key.0"."""
+    """Yields the arrays in a result with their names: "output", or "0", "1", "key", "key.0"."""
     dot = f"{name}." if name else ""
     if isinstance(result, dict):
         for key, value in result.items():

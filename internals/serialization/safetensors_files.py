@@ -1,14 +1,14 @@
-"""Tensors in the safetensors format, through its library (`safetensors/torch.py`).
+"""Saves and loads tensors in the safetensors format, through its library (`safetensors/torch.py`).
 
     [length of the header, 8 bytes]
-    [header: JSON with name, dtype, shape and place of each tensor]
-    [the tensors in a row]
+    [header: JSON with name, dtype, shape and offsets of each tensor]
+    [the tensors, one after the other]
 
-There is nothing in such a file but named tensors, so there is nothing to be careless with: no
-objects, no code, no views. The library checks that the tensors fill the file without gaps or
-overlaps; here the file is mapped, and each tensor looks at its part.
+Such a file has only named tensors, no objects, code or views, so it is safe to load. The library
+checks that the tensors fill the file without gaps or overlaps; here the file is mapped, and each
+tensor is a view of its part.
 
-How the real one differs: `safetensors.torch` has PyTorch make the tensors.
+How the real one differs: `safetensors.torch` creates the tensors with PyTorch.
 """
 
 from __future__ import annotations
@@ -35,7 +35,15 @@ from .errors import ArchiveError
 from .pickles.pickled_types import view_of
 from .pickles.storages import moved
 
+<<<<<<< HEAD
 # The format's names of the dtypes.
+=======
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+    from internals.core.device import DeviceLike
+
+# name of a dtype in the format -> dtype
+>>>>>>> g9
 DTYPES: dict[str, dtype] = {
     "BOOL": dt.bool_, "U8": dt.uint8, "I8": dt.int8, "I16": dt.int16, "I32": dt.int32,
     "I64": dt.int64, "F16": dt.float16, "F32": dt.float32, "F64": dt.float64, "C64": dt.complex64,
@@ -54,11 +62,11 @@ NOT_CONTIGUOUS = (
 
 
 def load_safetensors(path: str | os.PathLike[str], device: DeviceLike = "cpu") -> dict[str, Any]:
-    """The tensors of a file by name, in its order; they lie in the mapped file, which never
-    changes.
+    """Returns the tensors of a file by name, in its order. They are views of the mapped file, which
+    never changes.
 
-    Raises OSError when the file cannot be opened, ArchiveError when it is not a valid one or has a
-    dtype that is not known here.
+    Raises OSError if the file cannot be opened, ArchiveError if it is not valid or has a dtype that
+    does not exist here.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -69,6 +77,7 @@ def load_safetensors(path: str | os.PathLike[str], device: DeviceLike = "cpu") -
     key = ""
     try:
         with safe_open(path, framework="numpy") as contents:
+            # In the order of their offsets: as there are no gaps, the sizes give the offsets.
             for key in contents.offset_keys():
                 part = contents.get_slice(key)
                 kind = DTYPES.get(part.get_dtype())
@@ -94,11 +103,11 @@ def load_safetensors(path: str | os.PathLike[str], device: DeviceLike = "cpu") -
 def save_safetensors(
     tensors: dict[str, Any], path: str | os.PathLike[str], metadata: dict[str, str] | None = None
 ) -> None:
-    """Writes contiguous tensors that share no memory; a file of that name has its old content until
-    all is written.
+    """Writes contiguous tensors that share no memory. An existing file keeps its old content until
+    everything is written.
 
-    Raises ValueError for what is no tensor or not contiguous, RuntimeError for tensors that share
-    memory.
+    Raises ValueError for non-tensors and tensors that are not contiguous, RuntimeError for tensors
+    that share memory.
     """
     from safetensors import TensorSpec, serialize_file
 
@@ -115,7 +124,7 @@ def save_safetensors(
     mode = os.stat(target).st_mode
     try:
         serialize_file(specs, target, metadata=metadata)
-        os.chmod(target, stat.S_IMODE(mode))  # the library writes for nobody else to read
+        os.chmod(target, stat.S_IMODE(mode))  # the library lets only the user read it
     except BaseException:
         file.discard()
         raise
@@ -123,7 +132,7 @@ def save_safetensors(
 
 
 def check_savable(tensors: object) -> None:
-    """Raises what the library raises for what it cannot save."""
+    """Raises the library's errors for tensors that it cannot save."""
     if not isinstance(tensors, dict):
         raise ValueError(f"Expected a dict of [str, internals.Tensor] but received {type(tensors)}")
     users: defaultdict[int, list[str]] = defaultdict(list)
@@ -156,7 +165,8 @@ def check_savable(tensors: object) -> None:
 
 
 def overlapping(tensors: dict[str, Any], names: list[str]) -> list[set[str]]:
-    """Those among the tensors of one storage that have bytes in common."""
+    """Groups of tensors that have bytes in common, among the named tensors of one storage."""
+    # Sorted by the start, a tensor overlaps the group before it if it starts before the group ends.
     groups: list[set[str]] = []
     last_end = -1
     for start, end, name in sorted((*byte_range(tensors[name]), name) for name in names):
@@ -169,12 +179,13 @@ def overlapping(tensors: dict[str, Any], names: list[str]) -> list[set[str]]:
 
 
 def byte_range(t: Tensor) -> tuple[int, int]:
+    """The addresses of the first byte and after the last byte that a tensor can access."""
     return t.data_ptr(), t.data_ptr() + bytes_spanned(t._geometry)
 
 
 def part_of(file: MappedFile, start: int, nbytes: int, kind: dtype) -> Storage | None:
-    """The storage at `start`, in the file itself unless it is not aligned there. None when the file
-    does not have it.
+    """The storage of `nbytes` at `start`: a view of the file, or a copy if it is not aligned to its
+    elements. None if the file is too short.
     """
     if start + nbytes > len(file):
         return None

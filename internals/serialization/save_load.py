@@ -1,14 +1,14 @@
-"""`save` and `load`: tensors, state dicts and whatever they are part of (`torch/serialization.py`).
+"""`save` and `load`: tensors, state dicts and objects that contain them (`torch/serialization.py`).
 
     internals.save(model.state_dict(), "model.pt")
     model.load_state_dict(internals.load("model.pt"))
 
-The file is an archive: `data.pkl` says what the object is, `data/0`, `data/1`, ... are the bytes of
-its storages. Loading maps the file and makes tensors that look at it; nothing is read before it is
+The file is an archive: `data.pkl` describes the object, `data/0`, `data/1`, ... are the bytes of
+its storages. Loading maps the file, and the tensors are views of it: nothing is read before it is
 used, and writing to a tensor does not change the file.
 
-How the real one differs: it also saves objects of any class, and can therefore be made to execute
-what a file says (`weights_only=False`); it copies what it loads unless asked not to (`mmap=True`).
+How the real one differs: it also saves objects of any class, and executes code from the file to
+load them (`weights_only=False`); it copies tensors when loading, unless called with `mmap=True`.
 """
 
 from __future__ import annotations
@@ -44,16 +44,17 @@ def save(obj: object, f: File) -> None:
     """Writes `obj` to the path or binary file `f`; `torch.load` and `internals.load` read it.
 
     `obj` is a tensor, a number, str, bytes, None, dtype, device or Size, or a list, tuple, dict,
-    OrderedDict, Counter or set of such. Each storage is written once, whole, whoever looks at it.
-    Raises TypeError for anything else, naming it and its place, and RuntimeError when tensors of
-    different dtypes look at one storage. A path has the old content until all is written.
+    OrderedDict, Counter or set of such. Each storage is written once and whole, however many
+    tensors are views of it. Raises TypeError for any other object, with its type and place, and
+    RuntimeError if tensors of different dtypes share a storage. A path keeps its old content until
+    everything is written.
     """
     if not isinstance(f, (str, os.PathLike)) and not hasattr(f, "write"):
         raise AttributeError(
             "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
         )
     storages = StorageTable()
-    pickle = Pickler(storages).dump(obj)
+    pickle = Pickler(storages).dump(obj)  # before the file: an error leaves no file behind
     with ArchiveWriter(f) as writer:
         writer.write("data.pkl", pickle)
         writer.write(".format_version", b"1")
@@ -71,13 +72,13 @@ def load(
     weights_only: bool | None = True,
     mmap: bool | None = None,
 ) -> Any:
-    """The object that `save`, or `torch.save` of any version from 0.4 on, wrote to the path or
-    binary file `f`.
+    """Returns the object that `save`, or `torch.save` of any version since 0.4, wrote to the path
+    or binary file `f`.
 
-    `map_location` says where tensors go: a device or its name, a dict from the locations in the
-    file to others, or a function of (storage, location). `mmap=False` copies them; otherwise they
-    lie in the mapped file. Raises OSError when the file cannot be opened, EOFError when it is
-    empty, ArchiveError when something in it is wrong or of a class that is not known here.
+    `map_location` is the device for the tensors: a device or its name, a dict from locations in the
+    file to others, or a function of (storage, location). `mmap=False` copies the tensors; otherwise
+    they are views of the mapped file. Raises OSError if the file cannot be opened, EOFError if it
+    is empty, ArchiveError if anything in it is wrong or of an unknown class.
     """
     if weights_only is False:
         raise ValueError(_NO_EXECUTION)
@@ -89,7 +90,7 @@ def load(
     if mmap and not is_path:
         raise ValueError("f must be a file path in order to use the mmap argument")
     start = beginning(f)
-    if start == b"PK\3\4":
+    if start == b"PK\3\4":  # a zip archive
         return load_archive(f, map_location, copy=mmap is False)
     if not start:
         raise EOFError("Ran out of input")
@@ -103,7 +104,7 @@ def load(
 
 
 def load_archive(f: File, map_location: MapLocation, copy: bool = False) -> Any:
-    """`load` for a zip archive. A compiled module goes to `jit.load`."""
+    """`load` for a zip archive. A compiled module is passed on to `jit.load`, with a warning."""
     position = None if isinstance(f, (str, os.PathLike)) else f.tell()
     with ArchiveReader(f) as reader:
         if reader.has("constants.pkl") or reader.has("model.json"):
@@ -138,8 +139,8 @@ def load_archive(f: File, map_location: MapLocation, copy: bool = False) -> Any:
 
 
 def beginning(f: File) -> bytes:
-    """The first four bytes; a file object stays where it is. Raises what `torch.load` raises for
-    what is no file.
+    """The first four bytes of a file; a file object keeps its position. Raises the errors of
+    `torch.load` for an object that is not a seekable binary file.
     """
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
@@ -166,7 +167,7 @@ def beginning(f: File) -> bytes:
 
 
 def one_device(map_location: MapLocation) -> str:
-    """The device all tensors of a safetensors file go to."""
+    """The device for all tensors of a safetensors file, which has no locations to map."""
     if map_location is None:
         return "cpu"
     for kind, is_it in (

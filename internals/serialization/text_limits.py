@@ -1,12 +1,13 @@
-"""How much text an archive may have in proportion to its size.
+"""Limits the text in an archive in proportion to the size of the file.
 
-Parsing makes much of little: the syntax tree of code takes up to 900 times the memory of its text,
-JSON 20 times. A file of a few kilobytes, deflated, could so ask for gigabytes. Networks have a line
-of code where they have a thousand weights, and the most monotonous of them, a trace of two thousand
-steps that are alike, has eleven times as much text as its file has bytes: what is refused here was
-made to harm. What is then compiled takes at most about a second for each kilobyte of the file.
+Parsing needs much memory: the syntax tree of code takes up to 900 times the memory of its text,
+JSON 20 times. So a deflated file of a few kilobytes could demand gigabytes. A real network has
+about one line of code for a thousand weights, and even the most repetitive one, a trace of two
+thousand equal steps, has only eleven times as many bytes of text as its file. A file beyond the
+limits is malicious. Compiling code within them takes at most about a second for each kilobyte of
+the file.
 
-How the real one differs: it parses what is there.
+How the real one differs: it has no limits.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from __future__ import annotations
 from .container.zip_reader import ArchiveReader
 from .errors import ArchiveError
 
-CODE = 1 << 18, 64  # so many bytes, and a 64th of the file
+# (bytes, divisor): so many bytes of text, plus the size of the file divided by the divisor
+CODE = 1 << 18, 64
 JSON = 1 << 22, 8
 GRAPH = 1 << 22, 1  # JSON that is a program, not a table of tensors
-DEFLATED = 1 << 13, 24  # but no more than so many bytes, and so many times the file
+# (bytes, factor): but not more than so many bytes, plus the size of the file times the factor
+DEFLATED = 1 << 13, 24
 
 
 class TextBudget:
-    """Counts what is parsed. A record that is parsed twice counts twice."""
+    """Counts the text that is parsed. A record that is parsed twice counts twice."""
 
     def __init__(self, reader: ArchiveReader, limit: tuple[int, int]) -> None:
         allowance, share = limit
@@ -31,8 +34,8 @@ class TextBudget:
         )
 
     def text(self, name: str) -> str:
-        """The text of the record `name`. Raises ArchiveError when there is more than may be
-        parsed.
+        """The text of the record `name`. Raises ArchiveError, before reading it, if the limit is
+        exceeded.
         """
         record = self.reader.records.get(name)
         self.left -= record.size if record else 0

@@ -1,5 +1,5 @@
-"""Serving: a saved model behind gRPC and HTTP, many requests to a batch. Floor 7 of the house, the
-talk's Section III.
+"""Serving: answers requests to a saved model over gRPC and HTTP, many requests in a batch. Floor 7
+of the house, the talk's Section III.
 
     python -m internals serve MODEL.pt                  any client of the Open Inference Protocol
                                                         can call it
@@ -8,27 +8,27 @@ talk's Section III.
         with serving.Client(server.grpc_address) as client:
             client.infer("mlp", x)
 
-A request's way, from the wire to the model and back:
+The path of a request, from the network to the model and back:
 
-- `transport/`: gRPC and REST take bytes from the network
-- `protocol/`: finds the tensors in them, where they are, and refuses what does not fit
+- `transport/`: gRPC and REST receive bytes from the network
+- `protocol/`: finds the tensors in these bytes without copying them, and refuses wrong ones
   (`policies.py`)
-- `engine.py`: finds the model, checks the inputs against its signature, counts
-- `batching/`: the request waits for company, and is run with others in a worker's thread
-- `models/`: archives from one folder, with versions; loaded, replaced and let go while requests
+- `engine.py`: finds the model, checks the inputs against its signature, counts requests
+- `batching/`: the request waits for others, and is run with them in a worker's thread
+- `models/`: archives from one folder, with versions; loaded, replaced and unloaded while requests
   keep coming
 
-What is handed on from one to the next is in `inference.py` and `errors.py`. Around it: `server.py`
-(start, stop), `freed_memory.py`, `command.py` (options), `settings.py`, `observe/` (metrics, log),
-`client.py`. The experiments of the notebooks are in `apparatus/`: `payloads` (what base64 costs),
-`two_https` (HTTP/1.1 against HTTP/2), `rehearsal`.
+The data passed between these parts is defined in `inference.py` and `errors.py`. Around them:
+`server.py` (start, stop), `freed_memory.py`, `command.py` (options), `settings.py`, `observe/`
+(metrics, log), `client.py`. The experiments of the notebooks are in `apparatus/`: `payloads` (the
+cost of base64), `two_https` (HTTP/1.1 against HTTP/2), `rehearsal`.
 
 Needs the extra `serving`: `pip install -e .[serving]`. `internals` itself never imports this
 package.
 
-How the real one differs: PyTorch has no server. TorchServe was one (its last release is of 2024);
+How the real one differs: PyTorch has no server. TorchServe was one (its last release is from 2024);
 today archives are served by Triton, whose PyTorch backend is C++ around `torch::jit::load`, or by
-KServe, which puts such servers into Kubernetes.
+KServe, which runs such servers in Kubernetes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Loads the module of a name when it is first asked for: settings need no gRPC."""
+    """Imports the module of a name when it is first used, so that settings do not need gRPC."""
     if name not in HOMES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     from importlib import import_module

@@ -1,13 +1,13 @@
-"""A client in a few lines: tensors in, tensors out, over gRPC.
+"""A small gRPC client: tensors in, tensors out.
 
-`Client` blocks, `AsyncClient` awaits. Any client of the Open Inference Protocol will do as well
-(`tritonclient.grpc`); this one shows what such a client does, and writes each tensor at an offset
-that is a multiple of 16 in its message, so that the server need not copy it: the empty room in
-front is a field that no server knows, and all skip.
+`Client` blocks, `AsyncClient` awaits. Any client of the Open Inference Protocol works, too
+(`tritonclient.grpc`); this one shows how such a client works. It also puts each tensor at an offset
+in the message that is a multiple of 16, so that the server does not have to copy it. The padding
+before it is a field with an unknown number, which every server skips.
 
 Mirrors `tritonclient/grpc/_client.py`.
 
-How the real one differs: Triton's client takes numpy arrays, names and datatypes one by one, and
+How the real one differs: Triton's client takes a numpy array, name and datatype for each input, and
 can share memory with the server.
 """
 
@@ -32,7 +32,7 @@ from .settings import Settings
 
 METHOD = "/inference.GRPCInferenceService/"
 PADDING = 1000  # a field number that the protocol does not use
-ALIGNMENT = 16
+ALIGNMENT = 16  # bytes
 OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
@@ -42,7 +42,7 @@ Inputs = Tensor | Sequence[Tensor] | Mapping[str, Tensor]
 
 
 class RemoteError(ServingError):
-    """What the server answered instead of tensors. `status` is the `grpc.StatusCode`."""
+    """The server's error, which it sent instead of tensors. `status` is the `grpc.StatusCode`."""
 
     def __init__(self, error: grpc.RpcError) -> None:
         self.status = error.code()
@@ -50,10 +50,10 @@ class RemoteError(ServingError):
 
 
 class Client:
-    """Talks to the server at `address` ("127.0.0.1:8001").
+    """A connection to the server at `address` ("127.0.0.1:8001").
 
-    `root_certificates` (a PEM file, for TLS), `certificate` and `key` (for mTLS), `token`: as the
-    server wants them.
+    `root_certificates` (a PEM file, for TLS), `certificate` and `key` (for mTLS) and `token` are
+    needed if the server requires them.
     """
 
     def __init__(self, address: str, token: str | None = None, **tls: Path | str) -> None:
@@ -70,10 +70,11 @@ class Client:
         outputs: Sequence[str] = (),
         timeout: float | None = None,
     ) -> Any:
-        """The model's outputs: a tensor, a tuple of several, or a dict when the inputs were one.
+        """Returns the model's outputs: a tensor, a tuple of several, or a dict if `inputs` is a
+        dict.
 
-        `inputs` are by name, or in the model's order. `outputs` are those wanted, () all; `timeout`
-        is in seconds. Raises RemoteError.
+        `inputs` are a dict by name, or in the model's order. `outputs` are the names of those
+        wanted, () for all; `timeout` is in seconds. Raises RemoteError.
         """
         message = write_request(model, inputs, version, id, outputs)
         call = self.channel.unary_unary(f"{METHOD}ModelInfer")
@@ -84,7 +85,7 @@ class Client:
         return as_asked(read_response(answer), inputs)
 
     def call(self, name: str, /, timeout: float | None = None, **fields: Any) -> Any:
-        """Any other call of the service: `client.call("ModelMetadata", name="mlp").inputs`."""
+        """Calls another method of the service: `call("ModelMetadata", name="mlp").inputs`."""
         schema = open_inference()
         method = self.channel.unary_unary(
             METHOD + name,
@@ -109,8 +110,10 @@ class Client:
 
 
 class AsyncClient:
-    """The same for `async` code: `async with AsyncClient(address) as client: await
-    client.infer("mlp", x)`.
+    """A `Client` for `async` code:
+
+    async with AsyncClient(address) as client:
+        await client.infer("mlp", x)
     """
 
     def __init__(self, address: str, token: str | None = None, **tls: Path | str) -> None:
@@ -128,12 +131,12 @@ class AsyncClient:
         outputs: Sequence[str] = (),
         timeout: float | None = None,
     ) -> Any:
-        """As `Client.infer`. Cancelling the task takes the request back."""
+        """As `Client.infer`. Cancelling the task cancels the request on the server."""
         message = write_request(model, inputs, version, id, outputs)
         return as_asked(read_response(await self.send(message, timeout)), inputs)
 
     async def send(self, message: bytes, timeout: float | None = None) -> bytes:
-        """A serialized ModelInferRequest to a serialized ModelInferResponse."""
+        """Sends a serialized ModelInferRequest, and returns the serialized ModelInferResponse."""
         try:
             answer: bytes = await self.model_infer(message, timeout=timeout, metadata=self.metadata)
         except grpc.RpcError as error:
@@ -153,7 +156,7 @@ class AsyncClient:
 def write_request(
     model: str, inputs: Inputs, version: str = "", id: str = "", outputs: Sequence[str] = ()
 ) -> bytes:
-    """A serialized ModelInferRequest whose tensors are aligned."""
+    """A serialized ModelInferRequest, in which the bytes of each tensor are aligned."""
     schema = open_inference()
     head = schema.ModelInferRequest(model_name=model, model_version=version, id=id)
     named = named_inputs(inputs)
@@ -162,6 +165,7 @@ def write_request(
     for name in outputs:
         head.outputs.add(name=name)
     message = head.SerializeToString()
+    # [message without tensors] then for each tensor [padding][key][length][bytes of the tensor]
     memories = [memory_of(tensor) for tensor in named.values()]
     parts: list[bytes | memoryview] = [message]
     length = len(message)
@@ -175,17 +179,18 @@ def write_request(
 
 
 def padding(missing: int) -> bytes:
-    """A field without meaning that moves what follows by `missing` bytes, modulo 16."""
+    """A field to be skipped, whose length is `missing` modulo 16; b"" for 0."""
     if missing == 0:
         return b""
     key = wire.write_varint(PADDING << 3 | wire.BYTES)
+    # The field has its key, one byte for the length, and 0 to 15 bytes of content.
     content = (missing - len(key) - 1) % ALIGNMENT
     return key + wire.write_varint(content) + bytes(content)
 
 
 def read_response(message: bytes) -> dict[str, Tensor]:
-    """The outputs of a serialized ModelInferResponse, on the message's own memory where that is
-    aligned.
+    """The outputs of a serialized ModelInferResponse: views of the message's memory where that is
+    aligned, else copies.
     """
     head, raw = wire.take_out(message, RAW_OUTPUT_CONTENTS)
     said = open_inference().ModelInferResponse.FromString(head)
@@ -199,6 +204,7 @@ def read_response(message: bytes) -> dict[str, Tensor]:
 
 
 def named_inputs(inputs: Inputs) -> Mapping[str, Tensor]:
+    """The inputs by name: `INPUT__0`, `INPUT__1`, ... without one. TypeError for non-tensors."""
     if not isinstance(inputs, Mapping):
         tensors = inputs if isinstance(inputs, Sequence) else [inputs]
         inputs = {f"INPUT__{i}": tensor for i, tensor in enumerate(tensors)}
@@ -215,16 +221,19 @@ def named_inputs(inputs: Inputs) -> Mapping[str, Tensor]:
 
 
 def as_asked(outputs: dict[str, Tensor], inputs: Inputs) -> Any:
+    """The outputs in the form of the inputs: a dict for a dict, else a tensor or a tuple."""
     if isinstance(inputs, Mapping):
         return outputs
     return next(iter(outputs.values())) if len(outputs) == 1 else tuple(outputs.values())
 
 
 def metadata(token: str | None) -> tuple[tuple[str, str], ...]:
+    """The headers of a call, with the token if there is one."""
     return () if token is None else (("authorization", f"Bearer {token}"),)
 
 
 def open_channel(library: Any, address: str, tls: Mapping[str, Path | str]) -> Any:
+    """A channel of `library` (`grpc` or `grpc.aio`), encrypted if there are options for TLS."""
     if not tls:
         return library.insecure_channel(address, options=OPTIONS)
     names = ("root_certificates", "key", "certificate")

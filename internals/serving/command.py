@@ -1,10 +1,10 @@
-"""`python -m internals serve MODEL.pt`: a server for one archive, or for a folder of them, until
-SIGTERM or Ctrl-C.
+"""`python -m internals serve MODEL.pt`: runs a server for one archive, or for a folder of them,
+until SIGTERM or Ctrl-C.
 
-Every option is a field of `Settings`. Standard output says in one line where it listens, once it
-does; the log goes to standard error. SIGHUP looks for changed files at once. After SIGTERM the
-server finishes what it accepted and ends with status 0; a second one ends it at once, and so does
-one that comes before it listens.
+Every option is a field of `Settings`. When the server listens, it prints one line with its
+addresses; the log goes to standard error. SIGHUP looks for changed files at once. After SIGTERM the
+server finishes the accepted requests and ends with status 0; a second one ends it at once, and so
+does one before it listens.
 
 Mirrors `tritonserver --model-repository`, `torchserve --start`.
 
@@ -39,6 +39,7 @@ MISSING_EXTRA = (
 
 
 def main(arguments: Sequence[str] = ()) -> int:
+    """Runs the command, and returns its exit status."""
     options = vars(parser().parse_args(list(arguments)))
     try:
         return serve(options)
@@ -47,12 +48,13 @@ def main(arguments: Sequence[str] = ()) -> int:
             raise
         print(MISSING_EXTRA.format(name=error.name), file=sys.stderr)
     except (ValueError, TypeError, OSError, RuntimeError, ServingError) as error:
-        # what Server.start raises
+        # the errors that Server.start raises
         print(f"serve: {visible(' '.join(str(error).split()))}", file=sys.stderr)
     return 1
 
 
 def parser() -> argparse.ArgumentParser:
+    """The parser for the model, its name, and OPTIONS."""
     p = argparse.ArgumentParser(
         prog="python -m internals serve",
         description=(
@@ -74,6 +76,8 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
+# title of a group -> option -> arguments of `add_argument`. Without a default in the parser: an
+# option that is not given keeps the default of `Settings`.
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "where it listens": {
         "--host": {"help": "the address (127.0.0.1: this machine only)"},
@@ -195,7 +199,8 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def serve(options: dict[str, Any]) -> int:
-    # its own lines would be among ours, one for each failed handshake
+    """Runs a server with the parsed options until it is stopped."""
+    # gRPC would write a line into our log for each failed handshake
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     import internals
 
@@ -209,8 +214,8 @@ def serve(options: dict[str, Any]) -> int:
 
 
 def make_settings(options: dict[str, Any]) -> Settings:
-    """The options that were given, as Settings; the others keep their defaults. Raises ValueError
-    and OSError.
+    """Settings from the options that were given; the others keep their defaults. Raises ValueError
+    for options that contradict each other, OSError for missing files.
     """
     from .settings import Settings
 
@@ -234,7 +239,7 @@ def make_settings(options: dict[str, Any]) -> Settings:
     if options["token_file"]:
         given["token"] = options["token_file"].read_text(encoding="utf-8").strip()
     elif (token := os.environ.get("INTERNALS_SERVE_TOKEN")) is not None:
-        # empty: refused, rather than serve anybody
+        # an empty token is refused by Settings; to ignore it would let every client in
         given["token"] = token.strip()
     if "allowed_hosts" in given:
         given["allowed_hosts"] = tuple(name.strip() for name in given["allowed_hosts"].split(","))
@@ -243,7 +248,7 @@ def make_settings(options: dict[str, Any]) -> Settings:
 
 
 async def run(server: Server) -> int:
-    """Serves until a signal."""
+    """Starts the server, and stops it at a signal. Returns the exit status."""
     from .models.reload import reload_on_hangup
 
     loop = asyncio.get_running_loop()
@@ -254,7 +259,8 @@ async def run(server: Server) -> int:
         if stop.is_set():
             os._exit(1)
         if not listening:
-            # a model may be loading in a thread that nobody can stop, and nothing was accepted
+            # A model may be loading in a thread that cannot be stopped; no request has been
+            # accepted.
             server.log.event("stopped", why="a signal came before the server listened")
             os._exit(0)
         stop.set()
@@ -278,19 +284,19 @@ async def run(server: Server) -> int:
     )
     try:
         print(f"serving {names or 'no model yet'}: gRPC {server.grpc_address}, {rest}", flush=True)
-    except OSError:  # whoever read it has gone: the log says it too
+    except OSError:  # the pipe is closed; the log has the addresses, too
         with open(os.devnull, "w") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())  # or what models print would fail them
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())  # else a model that prints would fail
     await stop.wait()
     await server.stop()
     return 0
 
 
 def loop_errors(log: Log) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
-    """Writes what goes wrong outside of requests into the log, once a second at most.
+    """A handler that logs errors outside of requests, at most one a second.
 
-    asyncio itself would print a traceback each time; when no more files may be opened, thousands in
-    a second.
+    asyncio itself would print a traceback for each; if no more files can be opened, that would be
+    thousands in a second.
     """
     next_time = 0.0
 

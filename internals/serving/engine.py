@@ -1,14 +1,14 @@
-"""What a server does, whoever asks: find the model, check the inputs, wait for a batch, choose the
-outputs, count.
+"""The part of the server that is the same for every transport: it finds the model, checks the
+inputs, waits for a batch, selects the outputs, and counts.
 
-Every transport turns its bytes into an `InferRequest` and calls `infer`. Nothing here knows of gRPC
-or HTTP.
+Every transport turns its bytes into an `InferRequest` and calls `infer` or `answer`. Nothing here
+depends on gRPC or HTTP.
 
 Mirrors `InferenceServer::InferAsync` of Triton (`core/src/server.cc`), KServe's `ModelServer` and
 `DataPlane`.
 
-How the real one differs: Triton's is a C library with callbacks; ensembles, sequences and response
-caches hang on it.
+How the real one differs: Triton's is a C library with callbacks, which also has ensembles,
+sequences and response caches.
 """
 
 from __future__ import annotations
@@ -30,14 +30,12 @@ from .observe.metrics import Metrics
 from .protocol.policies import arrange
 from .settings import Settings
 
-LEEWAY = 0.05  # seconds that the deadline of gRPC's clock may come before ours
+LEEWAY = 0.05  # seconds by which gRPC's clock may reach the deadline before ours
 Answer = TypeVar("Answer")
 
 
 class Engine:
-    """Models, their batchers, and what was counted of them. `stopping` is set while the server is
-    shutting down.
-    """
+    """The models with their batchers and metrics. `stopping` is set while the server shuts down."""
 
     def __init__(self, settings: Settings, log: Log) -> None:
         self.settings, self.log = settings, log
@@ -53,8 +51,8 @@ class Engine:
 
     @property
     def ready(self) -> bool:
-        """Whether requests are accepted, and no model is being loaded for the first time: one with
-        an older version answers.
+        """Whether requests are accepted, and no model is being loaded for the first time. (A model
+        whose new version is being loaded still answers with the older one.)
         """
         loading = {known.name for known in self.repository.index() if known.state == "LOADING"}
         return self.accepting and all(self.repository.versions(name) for name in loading)
@@ -63,14 +61,14 @@ class Engine:
         return Batcher(model, self.settings, self.metrics, self.log.event)
 
     async def infer(self, request: InferRequest) -> InferResponse:
-        """The model's outputs for this request, those that it asks for. Raises ServingError."""
+        """The outputs that the request asks for. Raises ServingError."""
         return await self.answer(request, lambda response: response)
 
     async def answer(
         self, request: InferRequest, write: Callable[[InferResponse], Answer]
     ) -> Answer:
-        """What the transport's `write` makes of the response. Only then was the request answered,
-        and is it counted as "ok".
+        """Computes the response and returns the result of the transport's `write` for it. Only if
+        that succeeds, too, the request counts as "ok".
         """
         began = perf_counter()
         version, outcome, accepted = request.version, "internal", False
@@ -95,14 +93,14 @@ class Engine:
             raise
         except asyncio.CancelledError:
             late = request.deadline is not None and monotonic() > request.deadline - LEEWAY
-            outcome = "deadline_exceeded" if late else "cancelled"  # gRPC cancels what is late, too
+            outcome = "deadline_exceeded" if late else "cancelled"  # gRPC cancels late requests
             raise
         finally:
             self.under_way -= accepted
             self.metrics.request(request.model, version, outcome, perf_counter() - began)
 
     def refuse(self, model: str, version: str, error: ServingError, seconds: float) -> None:
-        """Counts and logs a request that a transport could not even read."""
+        """Counts and logs a request that a transport could not read."""
         self.log.failure(model, version, "", error)
         self.metrics.request(model, version, error.code.lower(), seconds)
 
@@ -114,12 +112,13 @@ class Engine:
             )
 
     async def close(self) -> None:
-        """Answers what was accepted, and lets the models go."""
+        """Answers the accepted requests, and unloads the models."""
         self.stopping.set()
         await self.repository.close()
 
 
 def chosen(outputs: dict[str, Tensor], name: str) -> Tensor:
+    """An output by name. Raises InvalidRequest if there is none."""
     if name not in outputs:
         raise InvalidRequest(f"the model has no output '{name}'; it has {', '.join(outputs)}")
     return outputs[name]

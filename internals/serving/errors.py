@@ -1,13 +1,12 @@
-"""What can go wrong with a request, said once for every transport.
+"""The errors of a request, for every transport.
 
-Each kind has the two names under which a client sees it: the status of gRPC and that of HTTP. A
-message names the thing that is wrong and what to do; it never carries a traceback or the content of
-a tensor.
+Each kind has the two codes with which a client sees it: a status of gRPC and one of HTTP. A message
+says what is wrong and how to fix it; it never contains a traceback or the content of a tensor.
 
 Mirrors the error handling of Triton's `TRITONSERVER_Error` and KServe's `kserve/errors.py`.
 
-How the real one differs: Triton has eight codes and maps them in each front end; there a full queue
-is UNAVAILABLE.
+How the real one differs: Triton has eight codes, which each front end maps to its own; a full queue
+is UNAVAILABLE there.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ class ServingError(Exception):
 
 
 class InvalidRequest(ServingError):
-    """The request contradicts the protocol, the model's signature or a policy: sending it again
-    will not help.
+    """The request contradicts the protocol, the model's signature or a policy; to send it again
+    does not help.
     """
 
     code, http_status = "INVALID_ARGUMENT", 400
@@ -43,9 +42,7 @@ class TooLarge(ServingError):
 
 
 class QueueFull(ServingError):
-    """The model has as many requests waiting as it may: back-pressure. Sending it again later may
-    help.
-    """
+    """The model's queue is full (back-pressure); to send the request again later may help."""
 
     code, http_status = "RESOURCE_EXHAUSTED", 429
 
@@ -63,26 +60,24 @@ class Unavailable(ServingError):
 
 
 class ModelFailed(ServingError):
-    """The model raised: the message is the model's own, in one line."""
+    """The model raised an error, whose message this is, in one line."""
 
     code, http_status = "INTERNAL", 500
 
 
 class Unauthenticated(ServingError):
-    """The token is absent or not the right one."""
+    """The token is missing or wrong."""
 
     code, http_status = "UNAUTHENTICATED", 401
 
 
 class PermissionDenied(ServingError):
-    """What was asked for is not allowed to anyone over the wire, such as loading a model without
-    `--control`.
-    """
+    """No client may do this, such as load a model on a server without `--control`."""
 
     code, http_status = "PERMISSION_DENIED", 403
 
 
 class NotSupported(ServingError):
-    """The protocol knows it, this server does not."""
+    """The request is part of the protocol, but not supported by this server."""
 
     code, http_status = "UNIMPLEMENTED", 501

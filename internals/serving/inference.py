@@ -1,8 +1,8 @@
-"""A request and its answer, as every transport sees them: named tensors, and who asked for what
-until when.
+"""A request and its response, in the form that is the same for every transport: named tensors, with
+the model, the wanted outputs and the deadline.
 
-gRPC and REST differ in how they spell this; the engine, the batcher and the models do not know
-which one it was.
+gRPC and REST write this differently; the engine, the batcher and the models do not know which one a
+request came from.
 
 Mirrors `ModelInferRequest` and `ModelInferResponse` of the Open Inference Protocol, KServe's
 `kserve/protocol/infer_type.py`.
@@ -22,11 +22,11 @@ Parameter = bool | int | float | str
 
 @dataclass(slots=True)
 class InferRequest:
-    """`inputs` are by the names that the client sent, in its order; they may be views of the
-    message's own bytes.
+    """A request. `inputs` have the names that the client sent, in its order; they may be views of
+    the message's bytes.
 
-    `deadline` is on the clock of `time.monotonic()`: past it nobody wants the answer. `outputs` are
-    those wanted, () all of them; `version` "" is the newest.
+    `deadline` is on the clock of `time.monotonic()`; after it the client has given up. `outputs`
+    are the names of those wanted, () for all; `version` "" is the newest.
     """
 
     model: str
@@ -40,9 +40,7 @@ class InferRequest:
 
 @dataclass(slots=True)
 class InferResponse:
-    """`outputs` by name, in the model's order: rows of the batch that they were computed in,
-    without a copy.
-    """
+    """A response. `outputs` are by name, in the model's order: views of the batch's results."""
 
     model: str
     version: str

@@ -1,15 +1,15 @@
-"""A server's life: load, listen, serve, and stop without breaking a promise.
+"""The server: loads the models, listens, serves, and stops without dropping accepted requests.
 
-`await start()` loads the models and opens the ports. `await stop()` says "not ready", takes nothing
-new, finishes what it accepted (for `grace` seconds at most), and closes. As a context manager the
-same server lives in a thread of its own, with its own event loop: that is for notebooks and tests.
-`python -m internals serve` gives it the whole process.
+`await start()` loads the models and opens the ports. `await stop()` reports "not ready", accepts no
+more requests, finishes the accepted ones (within `grace` seconds), and closes. As a context
+manager, the server runs in a thread of its own, with its own event loop: that is for notebooks and
+tests. With `python -m internals serve` it runs in the main thread.
 
 Mirrors `InferenceServer::Init` and `Stop` of Triton (`core/src/server.cc`) and its `main.cc`,
 KServe's `model_server.py`.
 
-How the real one differs: Triton, too, waits for its models first, but keeps its ports open until
-they are done; KServe can start several processes.
+How the real one differs: when it stops, Triton keeps its ports open until its models have finished;
+KServe can start several processes.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from .settings import Settings
 from .transport.grpc_server import GrpcServer
 from .transport.http_server import HttpServer
 
-LEEWAY = 0.5  # seconds to close what is idle, even after the grace is over
+LEEWAY = 0.5  # seconds to close idle connections, even after the grace is over
 Models = Mapping[str, Any]
 T = TypeVar("T")
 
 
 class Server:
-    """Serves `models`: by name, modules (or any function of tensors) or paths of archives. Without
-    any, what is in `model_dir`.
+    """Serves `models`, a dict from names to modules (or functions of tensors) or paths of archives;
+    without any, the models in `model_dir`.
 
-    `grpc_address` and `http_address` are where it listens, "127.0.0.1:8001".
+    `grpc_address` and `http_address` are the addresses at which it listens, "127.0.0.1:8001".
     """
 
     def __init__(
@@ -54,8 +54,8 @@ class Server:
         self._runs = False
 
     async def start(self) -> None:
-        """Raises what loading a model raises, OSError when a port is taken, and RuntimeError when
-        it runs already.
+        """Loads the models, then listens. Raises the errors of loading, OSError if a port is taken,
+        and RuntimeError if the server runs already.
         """
         self._check_stopped()
         self.engine = engine = Engine(self.settings, self.log)
@@ -82,8 +82,8 @@ class Server:
         self.log.event("listening", **where, tls=self.settings.tls_cert is not None)
 
     async def stop(self, grace: float | None = None) -> None:
-        """Finishes what was accepted, within `grace` seconds (the settings' own if None), and
-        closes.
+        """Finishes the accepted requests, within `grace` seconds (default: that of the settings),
+        and closes.
         """
         assert self.engine is not None, "the server was not started"
         grace = self.settings.grace if grace is None else grace
@@ -93,6 +93,7 @@ class Server:
         while self._tasks:
             self._tasks.pop().cancel()
         until = time.monotonic() + grace
+        # gRPC and HTTP share the time; requests under way still need their models.
         await self.grpc.stop(grace)
         for closing in (self.http.stop(), self.engine.close()):
             try:
@@ -108,7 +109,7 @@ class Server:
         await self.engine.repository.add(name, model)
 
     def record(self, name: str, version: str = "") -> Recorder:
-        """A recorder of what the batcher of this model does from now on."""
+        """A recorder of the events in the model's batcher from now on."""
         assert self.engine is not None
         batcher = self.engine.repository.get(name, version).batcher
         assert isinstance(batcher, Batcher)

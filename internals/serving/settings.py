@@ -1,13 +1,13 @@
-"""Everything that an operator decides about a server, checked before anything starts.
+"""The settings of a server, which are checked before it starts.
 
-A setting is a field here, an option of `python -m internals serve` of the same name, and a line in
-docs/serving.md.
+A setting is a field here, an option of `python -m internals serve` with the same name, and a line
+in docs/serving.md.
 
 Mirrors the command line of Triton's `tritonserver` and `ModelDynamicBatching` of its
 `model_config.proto`.
 
-How the real one differs: Triton keeps what concerns one model in a `config.pbtxt` beside it, with a
-queue policy for each priority.
+How the real one differs: Triton has the settings of each model in a `config.pbtxt` beside it, with
+a queue policy for each priority.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ HOST_NAME = re.compile(r"[\w-]+(\.[\w-]+)*\.?")
 
 @dataclass(frozen=True)
 class Settings:
-    """How a server behaves. Raises ValueError that names the field for a value that makes no sense.
+    """The behaviour of a server. Raises ValueError, with the field's name, for an impossible value.
 
     Where it listens:
         host: the address; the default is reachable from this machine only.
         port: of gRPC; metrics_port: of HTTP, for Prometheus. 0 takes a free one.
         http_port: of REST; None for the same as metrics_port.
     Batching, for each model:
-        max_batch: rows that run together at most; 1 turns batching off.
-        max_delay: milliseconds that a request waits for company at most.
+        max_batch: most rows that run together; 1 turns batching off.
+        max_delay: most milliseconds that a request waits for others.
         workers: threads that run batches.
-        threads: those inside one operator, such as a matrix product.
-        pad: requests whose other sizes differ are filled up with zeros and run together.
+        threads: threads inside one operator, such as a matrix product.
+        pad: requests whose other sizes differ are padded with zeros and run together.
     Limits:
-        max_queue: requests that wait for one model at most.
-        max_queue_bytes: the bytes of their tensors.
-        max_message_bytes: of one message.
-        max_body_seconds: in which the body of a REST request has to be there, however it drips.
+        max_queue: most requests that wait for one model.
+        max_queue_bytes: most bytes of their tensors.
+        max_message_bytes: most bytes of one message.
+        max_body_seconds: time in which the body of a REST request has to arrive completely.
         nan_policy: whether NaN and infinity in an input are accepted or rejected.
-        grace: seconds that requests already accepted have to finish when the server stops.
+        grace: seconds for accepted requests to finish when the server stops.
     Security:
-        tls_cert, tls_key: PEM files; both or none.
-        tls_client_ca: who must have signed a client's certificate (mTLS).
-        token: what `authorization: Bearer TOKEN` must say.
-        allowed_hosts: names under which HTTP answers without a token, besides addresses, localhost
+        tls_cert, tls_key: PEM files; both or none. tls_client_ca: PEM file of the authority that
+        must have signed a client's certificate (mTLS). token: the token that clients must send, as
+        `authorization: Bearer TOKEN`. allowed_hosts: names under which HTTP answers without a
+        token, besides addresses, localhost
             and `host`.
         control: whether clients may load and unload models.
         model_dir: the only folder that models are read from.
-        try_models: whether a file is loaded and warmed up by a process of its own first, which may
-            take `try_seconds` and `try_bytes` of memory.
+        try_models: whether another process first loads and warms up a file, which may take
+            `try_seconds` and `try_bytes` of memory.
     The rest:
-        inputs: `NAME:DATATYPE:SIZES` for a model that does not tell, such as `x:FP32:-1,784`.
+        inputs: `NAME:DATATYPE:SIZES` for a model without these, such as `x:FP32:-1,784`.
         optimize: run models through `jit.optimize`.
         watch: seconds between looks for changed files, None for none.
         log: one JSON object or one plain line for each event.
@@ -153,5 +153,6 @@ class Settings:
 
 
 def require(fine: bool, name: str, value: object, why: str) -> None:
+    """Raises ValueError about a field unless its value is fine."""
     if not fine:
         raise ValueError(f"{name}={value!r}: {why}")

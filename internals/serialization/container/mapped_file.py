@@ -1,14 +1,14 @@
 """The bytes of an archive as memory: a file mapped privately, or a buffer's bytes copied once
 (`c10/core/MapAllocator`).
 
-Mapping costs nothing per byte: the operating system reads a page when somebody first looks at it.
-The mapping is *private* (`ACCESS_COPY`): who writes to a page gets a copy of that page, and the
-file never changes. So a tensor can lie right in the file and still be written to. The mapping ends
-when the last storage in it goes.
+Mapping costs nothing per byte: the operating system reads a page when it is first accessed. The
+mapping is *private* (`ACCESS_COPY`): a write to a page changes a copy of that page, never the file.
+So a tensor can be a view of the file and still be written to. The mapping ends when the last
+storage in it is freed.
 
 How the real one differs: `torch.load` maps only when asked to (`mmap=True`), `torch.jit.load` reads
-and copies. There and here, a file that another program *shortens* while it is mapped ends the
-process (SIGBUS); `ArchiveWriter` replaces files instead.
+and copies. In both, the process dies (SIGBUS) if another program *shortens* a file that is mapped;
+therefore `ArchiveWriter` replaces files instead of writing into them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import stat
 import sys
 from typing import Any
 
-MAP_FIXED = 0x10  # on Linux and macOS: at this address, in place of what is there
+MAP_FIXED = 0x10  # on Linux and macOS: map at exactly this address, over any mapping there
 
 
 class MappedFile:
-    """`memory` is a writable memoryview of all bytes, `address` that of the first; `owner` keeps
-    them there.
+    """The bytes of `owner`, which keeps them alive: `memory` is a writable memoryview of them,
+    `address` the address of the first byte (0 if there are none).
     """
 
     __slots__ = ("owner", "memory", "address")
@@ -41,9 +41,10 @@ class MappedFile:
 
 
 def map_source(source: object) -> MappedFile:
-    """The bytes of a path, a file object (from where it stands), or anything with a buffer.
+    """The bytes of a file given by its path, of a file object (from its current position), or of
+    any object with a buffer. Only regular files are mapped; other bytes are copied.
 
-    Raises OSError when the file cannot be opened, TypeError for something that is none of these.
+    Raises OSError when the file cannot be opened, TypeError for another kind of source.
     """
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb", buffering=0) as file:
@@ -68,25 +69,25 @@ def map_source(source: object) -> MappedFile:
 
 
 def map_file(file: Any) -> MappedFile:
-    """The whole of an open file, which may be closed afterwards."""
+    """Maps the whole of an open file, which may be closed afterwards."""
     size = os.fstat(file.fileno()).st_size
-    if not size:
+    if not size:  # an empty mapping is an error
         return MappedFile(bytearray())
     return MappedFile(map_privately(file.fileno(), size))
 
 
 def map_privately(descriptor: int, size: int) -> mmap.mmap:
-    """`size` bytes of a file, without a descriptor of its own: there may be more mappings than
-    files that may be open.
+    """Maps `size` bytes of a file without keeping a file descriptor, as a process may have more
+    mappings than open files.
 
-    Before 3.13, Python's mapping keeps one. There the file is mapped over fresh pages, which need
-    none.
+    Before 3.13, Python's mapping of a file keeps one, but that of anonymous pages does not. So the
+    file is mapped over such pages, with `mmap` of the C library.
     """
     if sys.version_info >= (3, 13):
         return mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY, trackfd=False)
     if os.name != "posix":
         return mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY)
-    pages = mmap.mmap(-1, size)
+    pages = mmap.mmap(-1, size)  # its address is where the file goes; it is unmapped with it
     map_over = ctypes.CDLL(None, use_errno=True).mmap
     map_over.argtypes = [
         ctypes.c_void_p,
@@ -106,8 +107,8 @@ def map_privately(descriptor: int, size: int) -> mmap.mmap:
 
 
 def copy_in(data: Any) -> MappedFile:
-    """The bytes of a buffer, copied to the beginning of fresh pages, so that they are aligned as in
-    a mapped file.
+    """Copies the bytes of a buffer into fresh pages, so that they are aligned as in a mapped
+    file.
     """
     with memoryview(data) as view, view.cast("B") as source:
         if not source.nbytes:
@@ -118,6 +119,7 @@ def copy_in(data: Any) -> MappedFile:
 
 
 def is_regular(file: Any) -> bool:
+    """Whether a file object is a regular file on disk, not a pipe or a buffer in memory."""
     try:
         return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
     except (OSError, ValueError):

@@ -1,10 +1,11 @@
-"""A file that appears when it is whole: written beside the one of its name, then put in its place.
+"""A file that appears only when it is complete: it is written under a temporary name in the same
+folder, then renamed.
 
-Whoever has the old file mapped keeps the old one, and a program that dies, or a full disk, leaves
-the old one where it is.
+A process that has the old file mapped keeps the old content, and if the program dies or the disk is
+full, the old file stays.
 
 How the real one differs: PyTorch opens the path and writes in place, so a program that is stopped
-leaves half a file.
+leaves a part of a file.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from typing import Any
 class ReplacedFile:
     """A new file beside `path`, which takes its place on `commit()` and vanishes on `discard()`.
 
-    It gets the permissions `open(path, "wb")` would leave. What is no regular file (a pipe,
-    `/dev/null`) is opened as it is.
+    It gets the permissions that `open(path, "wb")` would leave. If `path` is not a regular file (a
+    pipe, `/dev/null`), it is opened directly.
     """
 
     def __init__(self, path: Any) -> None:
+        # A symbolic link is resolved: the file that it points to is replaced, not the link.
         self.path = os.path.realpath(os.fspath(path))
         folder = os.path.dirname(self.path)
         if not os.path.isdir(folder):
@@ -37,6 +39,7 @@ class ReplacedFile:
         if mode is not None and not stat.S_ISREG(mode):
             self.temporary, self.file = "", open(self.path, "wb", buffering=0)
             return
+        # A rename needs no right to write to the old file; `open` would, and so do we.
         if mode is not None and not os.access(self.path, os.W_OK):
             raise PermissionError(f"'{os.fspath(path)}' may not be written to")
         self.temporary = os.path.join(
@@ -50,8 +53,8 @@ class ReplacedFile:
         return self.file.write(data)
 
     def reserve(self, position: int, nbytes: int) -> None:
-        """Asks for all the space at once: writing takes half the time, and a full disk is known
-        before. Only a wish otherwise.
+        """Allocates the space for `nbytes` at once, which halves the time of writing. Raises
+        OSError if the disk is full; any other failure is ignored.
         """
         if self.temporary and hasattr(os, "posix_fallocate"):
             try:
@@ -61,6 +64,7 @@ class ReplacedFile:
                     raise
 
     def commit(self) -> None:
+        """Puts the new file in the place of the old one, atomically."""
         self.file.close()
         if self.temporary:
             try:
@@ -70,6 +74,7 @@ class ReplacedFile:
                 raise
 
     def discard(self) -> None:
+        """Removes the new file; the old one stays."""
         self.file.close()
         if self.temporary:
             try:

@@ -1,8 +1,11 @@
-"""The central directory of a zip archive, read with suspicion (`mz_zip_reader_read_central_dir` in
-`third_party/miniz`).
+"""Reads the central directory of a zip archive, and checks everything that it says
+(`mz_zip_reader_read_central_dir` in `third_party/miniz`).
 
-How the real one differs: miniz checks that what it reads is in the file. That names stay inside the
-folder, that no two records share a byte, and that the local headers agree, it leaves to its users.
+A file from a stranger may be damaged or malicious. So the names have to stay inside the folder, no
+byte may belong to two records, each local header has to agree with its entry, and the sizes are
+limited, all before a record is read.
+
+How the real one differs: miniz only checks that it reads inside the file.
 """
 
 from __future__ import annotations
@@ -35,13 +38,13 @@ from .zip_records import (
 )  # fmt: skip
 
 UNREADABLE = ENCRYPTED | PATCHED | STRONGLY_ENCRYPTED | MASKED
-# Compression bombs: all deflated records of an archive together inflate to at most 8 times the file
-# and 16 MiB.
+# Against compression bombs: the deflated records of an archive together may inflate to 8 times the
+# size of the file plus 16 MiB.
 BOMB_RATIO, BOMB_ALLOWANCE = 8, 1 << 24
 
 
 class End(NamedTuple):
-    """Where the central directory is, how long it is, and how many entries it has."""
+    """The offset of the central directory in the file, its size in bytes, its number of entries."""
 
     directory: int
     size: int
@@ -49,10 +52,10 @@ class End(NamedTuple):
 
 
 def read_directory(data: Any, archive: str) -> tuple[str, dict[str, Record]]:
-    """The top folder and the records of an archive, in the directory's order. `data` is a mapping
-    or bytes: slices are copies.
+    """Returns the top folder and the records of an archive, in the directory's order. `data` is an
+    `mmap` or bytes, so that slices are copies.
 
-    Raises ArchiveError naming what is wrong.
+    Raises ArchiveError, which names the record and the error.
     """
     end = find_end(data, archive)
     records: dict[str, Record] = {}
@@ -61,6 +64,7 @@ def read_directory(data: Any, archive: str) -> tuple[str, dict[str, Record]]:
     for _ in range(end.entries):
         at, raw_name, entry = read_entry(data, at, limit, archive)
         full_name = checked_name(raw_name, archive)
+        # The first record's folder is that of all records: `resnet/` of `resnet/data.pkl`.
         prefix = prefix or full_name[: full_name.find("/") + 1]
         if not prefix or not full_name.startswith(prefix):
             where = (
@@ -76,7 +80,7 @@ def read_directory(data: Any, archive: str) -> tuple[str, dict[str, Record]]:
             raise ArchiveError("two records have this name", archive=archive, record=name)
         if name and name[-1] != "/":
             records[name] = record
-        elif record.size:
+        elif record.size:  # the name ends in "/": a folder
             raise ArchiveError("a folder that holds bytes", archive=archive, record=full_name)
     if at != limit:
         raise ArchiveError(
@@ -90,8 +94,8 @@ def read_directory(data: Any, archive: str) -> tuple[str, dict[str, Record]]:
 
 
 def find_end(data: Any, archive: str) -> End:
-    """Reads the end record, which is before a comment of unknown length, and the zip64 ones before
-    it.
+    """Reads the end record, which only a comment of unknown length follows, and the zip64 records
+    in front of it.
     """
     size = len(data)
     if size >= 8 and data[:8] == b"PYTORCH1":
@@ -99,6 +103,8 @@ def find_end(data: Any, archive: str) -> End:
             "File is an unsupported archive format from the preview release.", archive=archive
         )
     tail_start = max(0, size - END.size - MAX16)
+    # The comment has at most 65535 bytes, and may contain the signature itself: the end record is
+    # the last one whose comment reaches exactly to the end of the file.
     tail = data[tail_start:]
     at = tail.rfind(END.signature)
     while at >= 0:
@@ -119,6 +125,7 @@ def find_end(data: Any, archive: str) -> End:
     at += tail_start
     end = END.parse(data, at)
     found, stop = End(end.directory, end.directory_size, end.entries), at
+    # All of these are 0 if the archive is one file.
     disks: list[int] = [end.disk, end.directory_disk, end.entries_here - end.entries]
     locator_at = at - LOCATOR64.size
     if locator_at >= 0 and data[locator_at : locator_at + 4] == LOCATOR64.signature:
@@ -131,6 +138,7 @@ def find_end(data: Any, archive: str) -> End:
             "the central directory is not right before the end record: damaged or cut short",
             archive=archive,
         )
+    # Before the loop over them: a lie of 2^64 entries would keep it busy for long.
     if found.entries * CENTRAL_HEADER.size > found.size:
         raise ArchiveError(
             f"{found.entries} entries do not fit into a directory of {found.size} bytes",
@@ -140,17 +148,18 @@ def find_end(data: Any, archive: str) -> End:
 
 
 def find_end64(data: Any, locator_at: int, small: End, archive: str) -> tuple[End, int, list[int]]:
-    """What the zip64 end record says, where that record is, and its numbers of disks, which should
-    be 0.
+    """Returns the values of the zip64 end record, its offset, and its numbers about disks, which
+    should all be 0.
 
-    `small` is what the ordinary end record says: the same, or all ones where the value does not
-    fit.
+    `small` are the values of the ordinary end record: each is the same, or all ones if it does not
+    fit there.
     """
     locator = LOCATOR64.parse(data, locator_at)
     at = locator.end64
     if at + END64.size > locator_at or data[at : at + 4] != END64.signature:
         raise ArchiveError("the zip64 end record is not where its locator says", archive=archive)
     end64 = END64.parse(data, at)
+    # The record's size does not count its own field (8 bytes) and the signature (4 bytes).
     if at + 12 + end64.record_size != locator_at:
         raise ArchiveError(
             "the zip64 end record does not end where its locator begins", archive=archive
@@ -170,14 +179,15 @@ def find_end64(data: Any, locator_at: int, small: End, archive: str) -> tuple[En
 
 
 def read_entry(data: Any, at: int, limit: int, archive: str) -> tuple[int, bytes, Any]:
-    """Where the next entry begins, the name's bytes, and the entry at `at`, its zip64 values filled
-    in.
+    """Reads the entry at `at`. Returns the offset of the next one, the bytes of the name, and the
+    entry with its zip64 values filled in.
     """
     if at + CENTRAL_HEADER.size > limit:
         raise ArchiveError("the central directory is cut short", archive=archive)
     entry = CENTRAL_HEADER.parse(data, at)
     if entry.signature != CENTRAL_HEADER.signature:
         raise ArchiveError(f"no central directory entry at offset {at}", archive=archive)
+    # [header][name][extra field][comment][next header]
     names = at + CENTRAL_HEADER.size
     extras = names + entry.name_length
     following = extras + entry.extra_length + entry.comment_length
@@ -195,8 +205,8 @@ def read_entry(data: Any, at: int, limit: int, archive: str) -> tuple[int, bytes
 def read_local(
     data: Any, raw_name: bytes, name: str, full_name: str, entry: Any, limit: int, archive: str
 ) -> tuple[Record, int]:
-    """The record that an entry describes, checked against its local header, and where its bytes
-    end.
+    """Returns the record that an entry describes, checked against its local header, and the offset
+    at which its bytes end. `limit` is the start of the central directory.
     """
     at, flags, method = entry.header_offset, entry.flags, entry.method
     crc32, compressed_size, size = known = entry.crc32, entry.compressed_size, entry.size
@@ -206,6 +216,7 @@ def read_local(
     if wrong:
         raise ArchiveError(wrong, archive=archive, record=full_name)
     local = LOCAL_HEADER.parse(data, at)
+    # [header][name][extra field][payload][data descriptor]
     names = at + LOCAL_HEADER.size
     extras = names + local.name_length
     offset = extras + local.extra_length
@@ -213,7 +224,7 @@ def read_local(
     extra = data[extras:offset]
     if local.size == MAX32 or local.compressed_size == MAX32:
         local = with_zip64(local, ("size", "compressed_size"), extra, archive, raw_name)
-    said = local.crc32, local.compressed_size, local.size
+    in_local = local.crc32, local.compressed_size, local.size
     if local.signature != LOCAL_HEADER.signature:
         wrong = f"no local header at offset {at}"
     elif stop > limit:
@@ -222,8 +233,9 @@ def read_local(
         wrong = "the local header has another name than the central directory"
     elif local.method != method or (local.flags ^ flags) & (UNREADABLE | HAS_DESCRIPTOR):
         wrong = "the local header has another method or other flags than the central directory"
-    elif said != known and not (
-        flags & HAS_DESCRIPTOR and all(a in (0, b) for a, b in zip(said, known))
+    # With a data descriptor, the local header may have zeros in place of the sizes.
+    elif in_local != known and not (
+        flags & HAS_DESCRIPTOR and all(a in (0, b) for a, b in zip(in_local, known))
     ):
         wrong = "the local header has other sizes than the central directory"
     elif flags & HAS_DESCRIPTOR:
@@ -239,7 +251,9 @@ def read_local(
 
 
 def entry_problem(entry: Any) -> str | None:
-    """Why a record cannot be read, going by its entry in the central directory alone."""
+    """The reason why a record cannot be read, as far as its entry in the central directory shows
+    it; None if there is none.
+    """
     if entry.flags & UNREADABLE:
         return "encrypted: save it without a password"
     if entry.method == STORED:
@@ -253,8 +267,8 @@ def entry_problem(entry: Any) -> str | None:
 
 
 def descriptor_length(data: Any, at: int, known: tuple[int, int, int]) -> int:
-    """How long the data descriptor is: 32- or 64-bit sizes, with or without a signature. 0 when it
-    is not the expected one.
+    """The size in bytes of the data descriptor at `at`: with 32- or 64-bit sizes, with or without
+    a signature. 0 if its values are not `known` (crc32, compressed size, size).
     """
     for layout in (DESCRIPTOR, DESCRIPTOR64):
         if layout is DESCRIPTOR and max(known) > MAX32:
@@ -262,7 +276,7 @@ def descriptor_length(data: Any, at: int, known: tuple[int, int, int]) -> int:
         expected = layout.struct.pack(layout.signature, *known)
         if data[at : at + layout.size] == expected:
             return layout.size
-        if data[at : at + layout.size - 4] == expected[4:]:
+        if data[at : at + layout.size - 4] == expected[4:]:  # no signature, which is optional
             return layout.size - 4
     return 0
 
@@ -270,8 +284,8 @@ def descriptor_length(data: Any, at: int, known: tuple[int, int, int]) -> int:
 def with_zip64(
     header: Any, names: tuple[str, ...], extra: bytes, archive: str, raw_name: bytes
 ) -> Any:
-    """The header with the fields that are all ones replaced by those of the zip64 extra field,
-    where they stand in this order.
+    """Replaces those of the fields `names` that are all ones by the values in the zip64 extra
+    field, which has only these, in the order of `names`.
     """
     saturated = [name for name in names if getattr(header, name) == MAX32]
     try:
@@ -288,7 +302,7 @@ def with_zip64(
 
 
 def checked_name(raw_name: bytes, archive: str) -> str:
-    """The name, if it is one that stays inside the folder it is unpacked to."""
+    """Decodes a name. Raises ArchiveError if it leads out of the folder it is unpacked to."""
     try:
         name = raw_name.decode()
     except UnicodeDecodeError:
@@ -301,7 +315,9 @@ def checked_name(raw_name: bytes, archive: str) -> str:
 
 
 def check_overlaps(extents: list[tuple[int, int, str]], archive: str) -> None:
-    """No byte may belong to two records: bombs are made of records that share one payload."""
+    """Raises ArchiveError if a byte belongs to two records: a compression bomb can consist of many
+    records that share one payload. `extents` are (start, stop, name).
+    """
     extents.sort()
     for (_, stop, first), (start, _, second) in zip(extents, extents[1:]):
         if start < stop:
@@ -309,8 +325,8 @@ def check_overlaps(extents: list[tuple[int, int, str]], archive: str) -> None:
 
 
 def check_inflation(records: dict[str, Record], file_size: int, archive: str) -> None:
-    """Deflated records are read into memory: all together they may not be much larger than the
-    file.
+    """Raises ArchiveError if the deflated records, which are read into memory, are together much
+    larger than the file.
     """
     allowed = BOMB_RATIO * file_size + BOMB_ALLOWANCE
     total = 0

@@ -1,12 +1,12 @@
-"""Reading an archive: nothing in it is believed before it is checked
+"""Reads an archive, and trusts nothing in it before it is checked
 (`caffe2/serialize/inline_container.cc`, `PyTorchStreamReader`).
 
-The central directory is read, and every local header beside its entry; then it is known that each
-record lies in the file, that no two share a byte, and that both descriptions of it agree. After
-that a record is an offset and a size, and a storage is a view.
+The constructor reads the central directory, and the local header for each entry. Then it is certain
+that each record lies inside the file, that no two records share a byte, and that both descriptions
+of a record agree. From then on, a record is an offset and a size, and a storage is a view.
 
-How the real one differs: PyTorch's leaves the reading of the directory to miniz and looks at a
-local header only when the record is asked for; it copies each payload, and lets records overlap.
+How the real one differs: PyTorch's reader leaves the directory to miniz, and reads a local header
+only when its record is read; it copies each payload, and lets records overlap.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from .zip_records import ALIGNMENT, DEFLATED, Record
 class ArchiveReader:
     """The records of an archive; a context manager. `source` is a path, a file object or bytes.
 
-    `name` is what errors call the archive, `top` the folder its records are in, `records` are by
-    name without that folder. Raises OSError when a file cannot be opened and ArchiveError when it
-    is not an archive, or not one that can be trusted.
+    `name` names the archive in errors, `top` is the folder of its records, and `records` maps names
+    without that folder to records. Raises OSError if a file cannot be opened, ArchiveError if it is
+    not an archive or fails a check.
     """
 
     def __init__(self, source: Any, *, name: str | None = None) -> None:
@@ -43,11 +43,12 @@ class ArchiveReader:
         self._storages: dict[str, Storage] = {}
 
     def has(self, name: str) -> bool:
+        """Whether a record of that name exists."""
         return name in self.records
 
     def read(self, name: str) -> bytes:
-        """The bytes of a record, its checksum checked. Raises ArchiveError when it is not there or
-        damaged.
+        """The bytes of a record, after a check of their checksum. Raises ArchiveError if it is
+        missing or damaged.
         """
         record = self._find(name)
         data = self._inflate(record) if record.method == DEFLATED else bytes(self._payload(record))
@@ -67,11 +68,11 @@ class ArchiveReader:
             ) from None
 
     def storage(self, name: str, nbytes: int | None = None) -> Storage:
-        """A record as a storage that lies in the mapped file; the same one every time. Its checksum
-        is not computed.
+        """A record as a storage inside the mapped file; the same object every time. The checksum is
+        not computed, as that would read every page.
 
-        A deflated record, or one not on a multiple of 64 bytes, is copied. Raises ArchiveError when
-        it has fewer than `nbytes`.
+        A deflated record, or one that does not start at a multiple of 64 bytes, is copied. Raises
+        ArchiveError if it has fewer than `nbytes` bytes.
         """
         found = self._storages.get(name)
         record = self._find(name)
@@ -94,7 +95,7 @@ class ArchiveReader:
             )
 
     def close(self) -> None:
-        """Lets go of the mapping. Storages made from it keep it as long as they live."""
+        """Releases the mapping. Storages in it keep it alive as long as they live themselves."""
         self._storages = {}
         self._map = None
 
@@ -131,7 +132,7 @@ class ArchiveReader:
         address = mapped.address + record.offset
         if not record.size:
             return Storage.allocate(0)
-        if record.method != DEFLATED and address % ALIGNMENT == 0:
+        if record.method != DEFLATED and address % ALIGNMENT == 0:  # a view; it keeps `owner`
             return Storage(DataPtr(address, mapped.owner, drop_reference), record.size)
         storage = Storage.allocate(record.size)
         if record.method == DEFLATED:
@@ -141,8 +142,9 @@ class ArchiveReader:
         return storage
 
     def _inflate(self, record: Record) -> bytes:
-        unpacker = zlib.decompressobj(-15)
+        unpacker = zlib.decompressobj(-15)  # -15: a window of 2^15 bytes, no zlib header
         try:
+            # one byte more than declared, so that a longer stream is noticed but not unpacked
             inflated = unpacker.decompress(self._payload(record), record.size + 1)
         except zlib.error as error:
             raise self._error(f"cannot be inflated: {error}", record.name) from None

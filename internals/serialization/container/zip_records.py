@@ -1,18 +1,18 @@
-"""The six structures a zip archive is made of, as tables, and the rules for the names in it
+"""The structures that a zip archive consists of, as tables, and the rules for the names in it
 (`third_party/miniz`, APPNOTE.TXT).
 
     local header, name, extra field, payload, data descriptor   for each record
     central directory entry, name, extra field, comment         for each record, all at the end
-    zip64 end record, zip64 end locator, end record             once: where the central directory is
+    zip64 end record, zip64 end locator, end record             once, for the central directory
 
-Everything is little-endian. A reader starts at the end of the file, where the end record says where
-the central directory is, whose entries say where the local headers are. The sizes stand three
-times: in the local header (or zeros, when the writer did not know them yet), in the data descriptor
-behind the payload, and in the central directory. 16- and 32-bit fields that are too small hold all
-ones, and the value is in the extra field with id 1 (zip64).
+Everything is little-endian. A reader starts at the end of the file: the end record has the offset
+of the central directory, whose entries have the offsets of the local headers. The sizes are
+stored three times: in the local header (as zeros, if the writer did not know them yet), in the data
+descriptor after the payload, and in the central directory. A value that is too large for its
+16- or 32-bit field is replaced by all ones there, and stored in the extra field with id 1 (zip64).
 
-How the real one differs: miniz writes these bytes one `MZ_WRITE_LE16` after the other, from offsets
-in an enum.
+How the real one differs: miniz writes each field by a call of `MZ_WRITE_LE16` or `MZ_WRITE_LE32`,
+with offsets from an enum.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from collections import namedtuple
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-STORED, DEFLATED = 0, 8
+STORED, DEFLATED = 0, 8  # values of `method`
+# bits of `flags`; with one of the others that are set here, a record cannot be read
 ENCRYPTED, HAS_DESCRIPTOR, PATCHED, STRONGLY_ENCRYPTED, UTF8, MASKED = (
     1,
     1 << 3,
@@ -34,10 +35,12 @@ ENCRYPTED, HAS_DESCRIPTOR, PATCHED, STRONGLY_ENCRYPTED, UTF8, MASKED = (
 )
 ALIGNMENT = 64  # kFieldAlignment: every payload begins on a multiple of it
 MAX16, MAX32 = 0xFFFF, 0xFFFFFFFF
-ZIP64_EXTRA = 1  # ids of extra fields
+ZIP64_EXTRA = 1  # id of an extra field
 
 
 class Field(NamedTuple):
+    """One field of a structure: its offset and size in bytes, and its meaning for `inspect`."""
+
     name: str
     offset: int
     size: int
@@ -45,8 +48,8 @@ class Field(NamedTuple):
 
 
 class Layout:
-    """One structure: its signature and its fields, in order. `parse` gives a named tuple, `build`
-    bytes.
+    """One structure: its signature, and its fields in order. Each line of `table` is a name, a code
+    of the `struct` module (H 2 bytes, I 4, Q 8, without a sign) and a meaning.
     """
 
     def __init__(self, name: str, signature: bytes, table: str) -> None:
@@ -62,11 +65,11 @@ class Layout:
             offset += self.fields[-1].size
 
     def parse(self, buffer: Any, offset: int) -> Any:
-        """The fields at `offset`. The caller has made sure that the bytes are there."""
+        """The fields at `offset`, as a named tuple; struct.error if the buffer ends before."""
         return self.tuple_type(*self.struct.unpack_from(buffer, offset))
 
     def build(self, **values: Any) -> bytes:
-        """The bytes; fields that are not given are 0."""
+        """The bytes of the structure with these fields; the other ones are 0."""
         filled = {field.name: 0 for field in self.fields} | {"signature": self.signature} | values
         return self.struct.pack(*filled.values())
 
@@ -174,8 +177,8 @@ END = Layout(
 
 
 class Record(NamedTuple):
-    """One member of an archive. `name` is without the top folder; offsets count from the beginning
-    of the file.
+    """One member of an archive. `name` is without the top folder; offsets and sizes are in bytes,
+    offsets from the beginning of the file.
     """
 
     name: str
@@ -191,8 +194,8 @@ class Record(NamedTuple):
 
 
 def extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
-    """The (id, data) pairs of an extra field. Raises ValueError when they do not fill it
-    exactly.
+    """The (id, data) pairs of an extra field: each has 2 bytes of id, 2 of length, and the data.
+    Raises ValueError if they do not fill it exactly.
     """
     at = 0
     while at < len(extra):
@@ -208,13 +211,14 @@ def extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
         at += 4 + length
 
 
+# The usual name, `data/0` or `code/__torch__.py`: no part starts with a dot, so `..` is excluded.
 _PLAIN = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 _DRIVE = re.compile("[A-Za-z]:")
 
 
 def name_problem(name: str) -> str | None:
-    """What is wrong with a record's name: it must stay inside the folder that it is unpacked to.
-    None when nothing is.
+    """The reason why a record's name is not allowed, None if it is: unpacking must not write
+    outside of the chosen folder, on any operating system.
     """
     if _PLAIN.fullmatch(name):
         return None

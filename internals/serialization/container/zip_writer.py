@@ -1,17 +1,17 @@
-"""Writing an archive: a zip whose payloads are aligned, in one pass
+"""Writes an archive in one pass: a zip file whose payloads are aligned
 (`caffe2/serialize/inline_container.cc`, `PyTorchStreamWriter`).
 
-    [local header][m/data/0][FB 22 ZZZZ...][payload from a multiple of 64 on][data descriptor]
+    [local header][m/data/0][FB 22 ZZZZ...][payload at a multiple of 64][data descriptor]
     [local header] ...
     [central directory] [zip64 end record] [zip64 end locator] [end record]
 
-The extra field `FB` is the padding. Size and checksum of a payload come *behind* it, in the data
-descriptor: nothing has to be known before it is written, and the writer never goes back, so it can
-write to a pipe. All dates are 0: the same content gives the same bytes.
+The extra field `FB` is the padding. The size and checksum of a payload come *after* it, in the data
+descriptor: the writer never goes back to fill them in, so it can write to a pipe. All dates are 0:
+the same content gives the same bytes.
 
-A path has its old content until everything is written (`replaced_file.py`).
+A path keeps its old content until everything is written (`replaced_file.py`).
 
-How the real one differs: it hands whole records to miniz, and writes in place.
+How the real one differs: it leaves the zip structures to miniz, and writes in place.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from .zip_records import (
     name_problem,
 )  # fmt: skip
 
-CHUNK = 1 << 20
-LARGE = MAX32  # from here on a value is written in 64 bits
+CHUNK = 1 << 20  # bytes per write: they are still in the cache after the checksum
+LARGE = MAX32  # values from here on are written in 64 bits, as all ones mean "see zip64"
 
 
 class ArchiveWriter:
-    """Writes records one after the other; a context manager, which closes, or gives up when there
-    was an exception.
+    """Writes records one after the other; a context manager, which closes the archive, or abandons
+    it after an exception.
 
-    `target` is a path or an object with `write`. `top` is the folder all records are in: by default
-    the file's name without its last extension, and "archive" for streams. Raises RuntimeError when
-    the folder of a path does not exist.
+    `target` is a path or an object with `write`. `top` is the folder of all records: by default the
+    file's name without its last extension, and "archive" for streams. Raises RuntimeError if the
+    folder of a path does not exist.
     """
 
     def __init__(self, target: object, *, top: str | None = None) -> None:
@@ -70,11 +70,11 @@ class ArchiveWriter:
         self._closed = False
 
     def write(self, name: str, data: Any, *, compress: bool = False) -> None:
-        """A record: bytes or anything with a contiguous buffer, which is not copied. `compress`
-        deflates it.
+        """Writes a record: bytes, or any object with a contiguous buffer, which is not copied.
+        `compress` deflates it.
 
-        Raises ValueError for a name that is not allowed in an archive, RuntimeError for one that is
-        there already.
+        Raises ValueError for a name that is not allowed in an archive, RuntimeError for a name that
+        has been written before.
         """
         if self._closed:
             raise ValueError(f"cannot write record '{name}': the archive is closed")
@@ -84,7 +84,7 @@ class ArchiveWriter:
         if name in self.records:
             raise RuntimeError(f"Tried to serialize file twice: {name}")
         with memoryview(data) as view, view.cast("B") as payload:
-            if compress and payload.nbytes > 3:  # as miniz
+            if compress and payload.nbytes > 3:  # miniz stores up to 3 bytes as they are
                 crc = zlib.crc32(payload)
                 packer = zlib.compressobj(9, zlib.DEFLATED, -15)
                 packed = packer.compress(payload) + packer.flush()
@@ -93,7 +93,9 @@ class ArchiveWriter:
                 self._record(name, payload, payload.nbytes, STORED, None)
 
     def close(self) -> None:
-        """The central directory and the end; a path gets its name. May be called again."""
+        """Writes the central directory and the end records, and gives a path its new content. A
+        second call does nothing.
+        """
         if self._closed:
             return
         self._closed = True
@@ -106,7 +108,7 @@ class ArchiveWriter:
             self._file.commit()
 
     def abandon(self) -> None:
-        """Gives up: nothing is left of a file; what a stream has got it keeps."""
+        """Removes the unfinished file. What a stream has received remains there."""
         self._closed = True
         if isinstance(self._file, ReplacedFile):
             self._file.discard()
@@ -127,6 +129,9 @@ class ArchiveWriter:
     def _record(
         self, name: str, payload: memoryview, size: int, method: int, crc: int | None
     ) -> None:
+        """Writes the local header, payload and data descriptor, and notes the record for the
+        directory. `size` is before compression; `crc` None is computed from the payload.
+        """
         full_name = f"{self.top}/{name}"
         raw_name = full_name.encode()
         if len(raw_name) > MAX16:
@@ -160,6 +165,7 @@ class ArchiveWriter:
         )
 
     def _end(self) -> None:
+        """Writes the central directory and the end records."""
         directory = self.position
         for record in self.records.values():
             name = record.full_name.encode()
@@ -179,10 +185,11 @@ class ArchiveWriter:
         end64, n = self.position, len(self.records)
         where = {"directory_size": end64 - directory, "directory": directory}
         counts = {"entries_here": n, "entries": n}
+        # The zip64 records are written even for small archives, as PyTorch does.
         self._put(
             END64.build(
-                record_size=END64.size - 12,
-                version_made_by=798,
+                record_size=END64.size - 12,  # without the signature (4) and this field (8)
+                version_made_by=798,  # 3 << 8 | 30: Unix, version 3.0 of the format
                 version_needed=45,
                 **counts,
                 **where,
@@ -193,9 +200,7 @@ class ArchiveWriter:
         self._put(END.build(**small, **{key: or_ones(value) for key, value in where.items()}))
 
     def _put(self, data: Any) -> int:
-        """Writes all of it, in pieces that stay in the processor's cache after the checksum, which
-        is returned.
-        """
+        """Writes all of `data` in pieces of CHUNK bytes, and returns its checksum."""
         crc = 0
         with memoryview(data) as view:
             if view.nbytes > CHUNK and isinstance(self._file, ReplacedFile):
@@ -203,7 +208,7 @@ class ArchiveWriter:
             for start in range(0, view.nbytes, CHUNK):
                 piece = view[start : start + CHUNK]
                 crc = zlib.crc32(piece, crc)
-                while piece.nbytes:
+                while piece.nbytes:  # a raw file or a pipe may take only a part
                     written = self._file.write(piece)
                     if written is None or written >= piece.nbytes:
                         break
@@ -213,8 +218,8 @@ class ArchiveWriter:
 
 
 def top_folder(target: object) -> str:
-    """The folder of the records: `resnet` for `models/resnet.pt`; "archive" for a stream, or a name
-    that cannot be a folder's.
+    """The folder of the records: `resnet` for `models/resnet.pt`; "archive" for a stream, or if the
+    file's name is not allowed for a folder.
     """
     if not isinstance(target, (str, os.PathLike)):
         return "archive"
@@ -224,16 +229,16 @@ def top_folder(target: object) -> str:
 
 
 def padding(start: int) -> bytes:
-    """The extra field `FB` that moves a payload to the next multiple of 64, when the field itself
-    would begin at `start`.
+    """The extra field `FB` that moves a payload to the next multiple of 64, if the field itself
+    begins at `start`.
     """
-    n = -(start + 4) % ALIGNMENT
+    n = -(start + 4) % ALIGNMENT  # 4: the field's own id and length
     return b"FB" + struct.pack("<H", n) + b"Z" * n
 
 
 def zip64_extra(size: int, compressed_size: int, header_offset: int) -> bytes:
-    """The extra field with what does not fit into 32 bits: both sizes, or where the header is, or
-    all; mostly nothing.
+    """The extra field for values that do not fit into 32 bits: both sizes, or the header's offset,
+    or all three. Mostly b"".
     """
     values = [size, compressed_size] * (size >= LARGE) + [header_offset] * (header_offset >= LARGE)
     return (
@@ -242,5 +247,5 @@ def zip64_extra(size: int, compressed_size: int, header_offset: int) -> bytes:
 
 
 def or_ones(value: int) -> int:
-    """What stands in a 32-bit field: all ones when the value is in the zip64 extra field."""
+    """The content of a 32-bit field: all ones if the value is in the zip64 extra field."""
     return value if value < LARGE else MAX32

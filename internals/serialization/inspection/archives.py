@@ -1,13 +1,13 @@
-"""The part of `inspect` that knows zip archives: which of PyTorch's layouts it is, and what each
-record is for.
+"""The part of `inspect` for zip archives: recognises which of PyTorch's layouts a file has, and the
+purpose of each record.
 
     code/ and data.pkl            jit.save: source text, attributes, tensors in data/ and constants/
     code/ and model.json          jit.save of PyTorch 1.0: tensors/ and a table of modules
     archive_format, models/       torch.export.save: a graph as JSON, data/weights/
     data.pkl                      torch.save: tensors in data/
 
-How the real one differs: each of PyTorch's loaders knows its own layout and says of the others that
-a record is missing.
+How the real one differs: each of PyTorch's loaders knows only its own layout, and reports a missing
+record for the others.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from .tensors import ITEMSIZE, TensorFacts, find_tensors
 if TYPE_CHECKING:
     from internals.serialization.container.zip_records import Record
 
+# records of a few bytes that the report shows as they are
 SHORT_TEXTS = (
     "version",
     "byteorder",
@@ -49,8 +50,8 @@ SHORT_TEXTS = (
 
 
 def fill(report: Report, path: str | os.PathLike[str], content: memoryview) -> None:
-    """Fills in the report on a zip archive; one that cannot be read as such is searched for what is
-    left.
+    """Fills in the report on a zip archive. If it cannot be read as one, it is searched for records
+    that are left.
     """
     reader: ArchiveReader | Salvaged
     try:
@@ -66,6 +67,7 @@ def fill(report: Report, path: str | os.PathLike[str], content: memoryview) -> N
     kind = kind_of(reader.records)
     report.kind = kind if whole else "damaged zip"
     report.written_by = WRITERS[kind] if whole else f"{WRITERS[kind]}, by what is left of it"
+    # Storages are in a folder named like the pickle that refers to them: `data.pkl`, `data/0`.
     folders = {name.removesuffix(".pkl") for name in reader.records if name.endswith(".pkl")} | {
         "data",
         "constants",
@@ -95,6 +97,7 @@ def fill(report: Report, path: str | os.PathLike[str], content: memoryview) -> N
 
 
 def kind_of(records: Any) -> str:
+    """The kind of an archive, a key of `WRITERS`, by the names of its records."""
     has_code = any(name.startswith("code/") for name in records)
     if "model.json" in records and has_code:
         return "torchscript 1.0"
@@ -115,6 +118,7 @@ WRITERS = {
 
 
 def record_facts(record: Record, kind: str, content: memoryview, folders: set[str]) -> RecordFacts:
+    """The report's line on a record: its purpose, and the size of each part in bytes."""
     name_bytes = len(record.full_name.encode(errors="surrogateescape"))
     header = LOCAL_HEADER.size + name_bytes
     descriptor = 0
@@ -140,8 +144,8 @@ def record_facts(record: Record, kind: str, content: memoryview, folders: set[st
 
 
 def purpose(name: str, kind: str, folders: set[str]) -> str:
-    """What a record is: "tensor", "pickle", "code", "json", "positions" (of code in its source) or
-    "text".
+    """The purpose of a record: "tensor", "pickle", "code", "json", "positions" (of code in its
+    source), "archive" (inside of another), "text" or "bytes".
     """
     if name.endswith(".json"):
         return "json"
@@ -159,8 +163,8 @@ def purpose(name: str, kind: str, folders: set[str]) -> str:
 
 
 def end_of_file(report: Report, content: memoryview) -> list[Span]:
-    """What is behind the last record: the central directory, and the records that say where it
-    is.
+    """The bytes after the last record: unused ones, the central directory, and the end records,
+    which have its offset.
     """
     last = max((r.end for r in report.records), default=0)
     found = find_end(content.obj, report.name)
@@ -172,7 +176,7 @@ def end_of_file(report: Report, content: memoryview) -> list[Span]:
 
 
 def check_record(facts: RecordFacts, reader: Any, report: Report) -> None:
-    """Computes the checksum; what is wrong is written down."""
+    """Computes a record's checksum, and adds a problem to the report if it is not as saved."""
     try:
         reader.verify(facts.name)
     except ArchiveError as error:
@@ -181,7 +185,9 @@ def check_record(facts: RecordFacts, reader: Any, report: Report) -> None:
 
 
 def read_texts(report: Report, reader: ArchiveReader | Salvaged, sound: set[str]) -> None:
-    """The code, the JSON, and the pickles of an archive."""
+    """Adds the code, the JSON and the pickles of an archive to the report. `sound` are the names
+    of the records without a problem.
+    """
     for facts in report.records:
         if facts.name not in sound:
             continue
@@ -197,6 +203,7 @@ def read_texts(report: Report, reader: ArchiveReader | Salvaged, sound: set[str]
 
 
 def add_pickle(report: Report, name: str, data: bytes) -> None:
+    """Adds the tree of a pickle to the report, and why it cannot be read or loaded, if so."""
     described = describe(data)
     report.pickles[name] = described
     if described.problem:
@@ -205,7 +212,9 @@ def add_pickle(report: Report, name: str, data: bytes) -> None:
 
 
 def note_refused(report: Report, name: str) -> None:
-    """The globals of a pickle that nothing here stands for: loading is refused because of them."""
+    """Adds the globals of a pickle that are not on the list of allowed ones: because of them,
+    loading the file is refused. A TorchScript archive defines its own classes, `__torch__...`.
+    """
     own_classes = report.kind == "torchscript" or (
         report.kind == "damaged zip" and bool(report.code)
     )
@@ -220,7 +229,7 @@ def note_refused(report: Report, name: str) -> None:
 
 
 def pickled_tensors(report: Report, reader: ArchiveReader | Salvaged) -> None:
-    """`X.pkl` has its storages in `X/`."""
+    """Adds the tensors of every pickle; the storages of `X.pkl` are the records in `X/`."""
     for name, described in report.pickles.items():
         found = find_tensors(described.root, name.removesuffix(".pkl") + "/")
         for t in found:
@@ -232,7 +241,9 @@ def pickled_tensors(report: Report, reader: ArchiveReader | Salvaged) -> None:
 
 
 def tensors_101(report: Report, reader: ArchiveReader | Salvaged) -> None:
-    """The table in model.json. A tensor's path comes from the modules that name it."""
+    """Adds the tensors in the table of model.json. The modules there refer to them by their number
+    in the table, which gives each its path; the others are constants of the code.
+    """
     from ..layout_101.model_json import DTYPES
 
     model = json.loads(report.texts.get("model.json", "{}"))
@@ -240,7 +251,7 @@ def tensors_101(report: Report, reader: ArchiveReader | Salvaged) -> None:
         f"{model.get('producerName', '')} {model.get('producerVersion', '')}".strip()
     )
     names: dict[int, str] = {}
-    pending = [("", model.get("mainModule", {}))]
+    pending = [("", model.get("mainModule", {}))]  # (path with a dot at the end, module)
     while pending:
         path, module = pending.pop(0)
         for parameter in module.get("parameters", []):
@@ -266,7 +277,7 @@ def tensors_101(report: Report, reader: ArchiveReader | Salvaged) -> None:
 
 
 def tensors_pt2(report: Report, reader: ArchiveReader) -> None:
-    """The tables of weights and constants."""
+    """Adds the tensors in the tables of weights and of constants."""
     from internals.export.pt2_archive import DTYPES, OTHERS
 
     model = json.loads(report.texts.get("models/model.json", "{}"))
@@ -280,7 +291,7 @@ def tensors_pt2(report: Report, reader: ArchiveReader) -> None:
         )
         for path, entry in table.items():
             meta = entry.get("tensor_meta")
-            if not meta or entry.get("use_pickle"):
+            if not meta or entry.get("use_pickle"):  # its record is a pickle, not plain bytes
                 continue
             number = meta["dtype"]
             dtype = (
@@ -302,6 +313,7 @@ def tensors_pt2(report: Report, reader: ArchiveReader) -> None:
 
 
 def fill_storage_sizes(report: Report) -> None:
+    """Derives the number of elements of each storage from the size of its record."""
     for t in report.tensors:
         record = report.record(t.record)
         t.storage_numel = record.size // t.itemsize if record else 0

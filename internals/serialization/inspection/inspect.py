@@ -1,15 +1,15 @@
-"""`python -m internals inspect FILE`: what is inside a file of tensors or of a compiled program,
-without PyTorch and without executing any of it.
+"""`python -m internals inspect FILE`: shows the contents of a file of tensors or of a compiled
+program, without PyTorch and without executing any of it.
 
-It knows `.pt` and `.pth` (of torch.save, old and new, and of jit.save, old and new), `.pt2` and
-`.safetensors`, and tells them by their bytes. The exit status is 1 when something is wrong with the
-file; what can be shown of it is shown all the same.
+It reads `.pt` and `.pth` (of torch.save, old and new, and of jit.save, old and new), `.pt2` and
+`.safetensors`, and recognises them by their bytes. The exit status is 1 if anything is wrong with
+the file; whatever can be shown of it is shown all the same.
 
 Mirrors `torch/utils/model_dump`.
 
 How the real one differs: `python -m torch.utils.model_dump FILE` writes a web page about a
-TorchScript archive; for the other kinds there is `python -m torch.utils.show_pickle`, and loading
-them.
+TorchScript archive; for pickles there is `python -m torch.utils.show_pickle`, and for the other
+kinds nothing but loading them.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ SECTIONS = {
 
 
 def main(arguments: Sequence[str] = ()) -> int:
+    """Runs the command, and returns its exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m internals inspect",
         description=(
@@ -70,8 +71,8 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 def graph_text(path: str, report: Report) -> str:
-    """The graph of `forward`, or why there is none. A compiled module has to be loaded for it,
-    which executes nothing.
+    """The graph of `forward` as text, or the reason why there is none. It loads the program, which
+    executes nothing of it.
     """
     if report.kind not in ("torchscript", "torchscript 1.0", "pt2"):
         return "none: this is no compiled program"
@@ -83,8 +84,8 @@ def graph_text(path: str, report: Report) -> str:
 
 
 def load_program(path: str) -> Any:
-    """What is called to run a file: a script module or an exported program. Raises ArchiveError for
-    other files.
+    """Loads the script module or the exported program in a file. Raises ArchiveError for other
+    files.
     """
     kind = examine(path).kind
     if kind == "pt2":
@@ -97,9 +98,8 @@ def load_program(path: str) -> Any:
 
 
 def write_page(path: str, target: str) -> int:
-    """The page of `viz.explore`. `internals` does not know `viz`; only this command does, when it
-    is asked for a picture.
-    """
+    """Writes the page of `viz.explore` to `target`, and returns the exit status."""
+    # Imported only here: no other part of `internals` depends on `viz`.
     from viz import explore
 
     try:
@@ -115,7 +115,7 @@ def write_page(path: str, target: str) -> int:
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """The report, with the pickles as trees of text and the globals as names."""
+    """The report as JSON values: the pickles as trees of text, their globals as names."""
     content = {
         name: value
         for name, value in vars(report).items()
@@ -140,7 +140,7 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def said(error: BaseException) -> str:
-    """An error in one line."""
+    """An error's message in one line, safe to print in a terminal."""
     if isinstance(error, OSError) and error.strerror:
         return visible(f"{error.filename}: {error.strerror}")
     return visible(" ".join(str(error).split()))

@@ -1,8 +1,12 @@
-"""The parts of `inspect` that know files that are no archives: safetensors, and the stream of
-pickles `torch.save` once wrote.
+"""The parts of `inspect` for files that are not zip archives.
 
-How the real one differs: torch.load reads the stream by unpickling it; safetensors has a library,
-which says nothing of a file that it refuses.
+    safetensors     [length of the header, 8 bytes][header: JSON][bytes of the tensors]
+    legacy stream   [magic number][protocol][system][object][storage keys], five pickles,
+                    then for each key [number of elements, 8 bytes][elements]; torch.save wrote
+                    this before 1.6
+
+How the real one differs: torch.load reads the stream by unpickling it; the safetensors library
+shows nothing of a file that it refuses.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from .tensors import ITEMSIZE, TensorFacts, find_tensors, storage_of, walk
 from .tree import one_line
 
 HEADER_AT_MOST = 100_000_000  # safetensors' own limit
-# also those that do not exist here
+# name in the file -> name of the dtype, also of those that do not exist here
 DTYPE_NAMES = {name: kind.name for name, kind in DTYPES.items()} | {
     "BF16": "bfloat16", "U16": "uint16", "U32": "uint32", "U64": "uint64",
 }  # fmt: skip
@@ -30,7 +34,7 @@ PARTS = ("magic number", "protocol version", "system", "object", "storage keys")
 
 
 def is_safetensors(content: memoryview) -> bool:
-    """Eight bytes that say how long the JSON after them is, and a brace."""
+    """Whether a file starts with the length of a header, in eight bytes, and the brace of JSON."""
     return (
         len(content) >= 9
         and content[8:9] == b"{"
@@ -39,6 +43,7 @@ def is_safetensors(content: memoryview) -> bool:
 
 
 def fill_safetensors(report: Report, content: memoryview) -> None:
+    """Fills in the report on a safetensors file; a broken header becomes a problem."""
     report.kind, report.written_by = "safetensors", "the safetensors library"
     length = int.from_bytes(content[:8], "little")
     begin = 8 + length
@@ -68,8 +73,8 @@ def fill_safetensors(report: Report, content: memoryview) -> None:
 
 
 def add_safetensor(report: Report, name: str, entry: Any, begin: int) -> None:
-    """Each tensor is a record of its own, right behind the one before; nothing is shared in this
-    format.
+    """Adds the tensor that an entry of the header describes, and its bytes as a record. Offsets in
+    the header count from `begin`. Tensors cannot share bytes in this format.
     """
     first, last = entry["data_offsets"]
     dtype = DTYPE_NAMES.get(entry["dtype"], str(entry["dtype"]).lower())
@@ -98,7 +103,9 @@ def add_safetensor(report: Report, name: str, entry: Any, begin: int) -> None:
 
 
 def fill_pickles(report: Report, content: memoryview) -> None:
-    """A stream of torch.save, or any other pickle."""
+    """Fills in the report on a legacy stream, or on any other pickle. Raises ArchiveError if the
+    file turns out to be neither.
+    """
     first = describe(content.obj)
     if first.root != MAGIC_NUMBER:
         if first.problem and not first.globals:
@@ -114,7 +121,7 @@ def fill_pickles(report: Report, content: memoryview) -> None:
         "torch.save (before 1.6, or with _use_new_zipfile_serialization=False)",
     )
     add_part(report, PARTS[0], first)
-    at = first.end
+    at = first.end  # each pickle starts where the one before ends
     for name in PARTS[1:]:
         part = describe(content.obj, at)
         add_part(report, name, part)
@@ -126,6 +133,7 @@ def fill_pickles(report: Report, content: memoryview) -> None:
 
 
 def add_part(report: Report, name: str, part: Described) -> None:
+    """Adds one pickle of the stream as a record."""
     size = part.end - part.start
     report.records.append(RecordFacts(name, part.start, part.start, size, size, False, 0, "pickle"))
     if name == "protocol version" and isinstance(part.root, int):
@@ -138,7 +146,9 @@ def add_part(report: Report, name: str, part: Described) -> None:
 
 
 def add_storages(report: Report, content: memoryview, at: int) -> None:
-    """Behind the pickles: for each key the number of elements, then the elements."""
+    """Adds the storages, which start at `at`: for each key the number of elements, then the
+    elements. Their dtypes are only in the pickle of the object.
+    """
     ids: dict[str, list[Items]] = {}
     itemsizes: dict[str, int] = {}
     for _, node in walk(report.pickles["object"].root):
@@ -159,7 +169,9 @@ def add_storages(report: Report, content: memoryview, at: int) -> None:
             )
         report.records.append(record)
         at += 8 + size
-    names = {}  # the keys are addresses of the computer that saved
+    # The keys are addresses in the memory of the process that saved. They say nothing to a reader,
+    # so the report numbers the storages, also in the tree of the pickle.
+    names = {}
     for number, record in enumerate(r for r in report.records if r.what == "tensor"):
         names[record.name] = f"storage {number}"
         for persistent in ids.get(record.name, []):
@@ -170,7 +182,9 @@ def add_storages(report: Report, content: memoryview, at: int) -> None:
 
 
 def persistent_in(node: object) -> list[Any]:
-    """The persistent ids among a call's arguments, and itself if it is one."""
+    """The persistent ids among a call's arguments, down to those of its arguments' calls, and the
+    node's own if it is one: `_rebuild_parameter(_rebuild_tensor_v2(storage, ...), ...)`.
+    """
     found = [node, *getattr(node, "arguments", [])]
     found += [a for each in found for a in getattr(each, "arguments", []) if each is not node]
     return [each.id for each in found if hasattr(each, "id") and not isinstance(each, Global)]

@@ -1,15 +1,14 @@
-"""What a pickle asks for, as a tree, without doing any of it: a machine that writes down instead of
-building.
+"""Shows the objects of a pickle as a tree, without creating them: an unpickler that only records.
 
-Unpickling runs a program, and that program may say `os.system("...")`. Here every instruction has a
-harmless meaning: a *global* is two words, a call is a function's name and its arguments. So what a
-malicious file would do can be read, and nothing happens. Real numbers, strings and containers are
-what they are; the rest are `Global`, `Call` and `Persistent`.
+Unpickling runs a program, and that program may call `os.system("...")`. Here every instruction has
+a harmless meaning: a *global* is recorded as two names, a call as a function's name and its
+arguments. So you can read what a malicious file would do, and nothing happens. Numbers and strings
+are themselves, containers are `Items` and `Pairs`; the rest are `Global`, `Call` and `Persistent`.
 
 Mirrors `pickletools.dis` and `torch/utils/show_pickle.py`.
 
-How the real one differs: `show_pickle` derives from Python's unpickler and fakes only the classes;
-`pickletools` lists instructions.
+How the real one differs: `show_pickle` derives from Python's unpickler and replaces only the
+classes; `pickletools` lists instructions, and builds no tree.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 OPCODES_AT_MOST = 5_000_000
+# all that `pickletools.genops` raises for broken instructions
 DECODING_ERRORS = (
     ValueError,
     struct.error,
@@ -35,7 +35,7 @@ DECODING_ERRORS = (
 
 @dataclass(frozen=True)
 class Global:
-    """Something that the pickle would import."""
+    """A name that the pickle would import."""
 
     module: str
     name: str
@@ -46,8 +46,8 @@ class Global:
 
 @dataclass(eq=False)
 class Call:
-    """Something that the pickle would call; `state` is what it sets afterwards, `items` and `pairs`
-    what it adds.
+    """A call that the pickle would make. `state` would be set on the result (`__setstate__`), and
+    `items` and `pairs` added to it, as to a list or a dict.
     """
 
     function: Any
@@ -59,7 +59,7 @@ class Call:
 
 @dataclass(eq=False)
 class Persistent:
-    """Something that is elsewhere: `id` says what. In files of PyTorch, a storage."""
+    """An object outside of the pickle, identified by `id`: a storage, in files of PyTorch."""
 
     id: Any
 
@@ -74,15 +74,15 @@ class Items:
 
 @dataclass(eq=False)
 class Pairs:
-    """A dict. Keys may be anything here."""
+    """A dict, as pairs: its keys may be unhashable here."""
 
     pairs: list[tuple[Any, Any]]
 
 
 @dataclass
 class Described:
-    """What one pickle asks for. `problem` is why it cannot be unpickled, "" if it can; the globals
-    are all that occur.
+    """The content of one pickle, which takes the bytes from `start` to `end`. `problem` is the
+    reason why it cannot be read, "" if it can; `globals` are all that occur in it.
     """
 
     root: Any = None
@@ -95,8 +95,8 @@ class Described:
 
 
 def describe(data: Any, start: int = 0) -> Described:
-    """Reads the pickle that begins at `start` of some bytes or of a mapped file. Does not raise:
-    see `problem`.
+    """Reads the pickle that begins at `start` of some bytes or of a mapped file. Errors become
+    `problem`, and the tree has what was read before.
     """
     found = Described(start=start, end=start)
     file = data if hasattr(data, "readline") else io.BytesIO(data)
@@ -123,14 +123,17 @@ MARK = object()
 
 
 class Machine:
-    """The stack and the memo. After an instruction that cannot be followed, only globals are still
-    collected.
+    """The stack and the memo of an unpickler. A method named like an instruction performs it; those
+    that only push a value are in `PUSHED`.
     """
 
     def __init__(self, found: Described) -> None:
         self.found, self.stack, self.memo = found, [], {}  # type: Described, list[Any], dict[int, Any]
 
     def step(self, name: str, argument: Any, position: int) -> None:
+        """Performs one instruction. After one that fails, only globals are still collected: they
+        are what matters about a malicious file.
+        """
         if name in ("GLOBAL", "INST"):
             module, _, attribute = argument.partition(" ")
             self.note(Global(module, attribute))
@@ -149,12 +152,13 @@ class Machine:
             )
 
     def note(self, found: Global) -> Global:
+        """Adds a global to the list, once, and returns it."""
         if found not in self.found.globals:
             self.found.globals.append(found)
         return found
 
     def above_mark(self) -> list[Any]:
-        """Takes what is above the topmost mark, and the mark."""
+        """Pops the values above the topmost mark, and the mark; IndexError if there is none."""
         at = (
             max(i for i, value in enumerate(self.stack) if value is MARK)
             if MARK in self.stack
@@ -195,6 +199,7 @@ class Machine:
     BINPUT = LONG_BINPUT = PUT
 
     def take(self, count: int) -> list[Any]:
+        """Pops `count` values, in the order in which they were pushed."""
         return [self.pop() for _ in range(count)][::-1]
 
     def APPEND(self, _: object) -> None:
@@ -257,7 +262,7 @@ LITERALS = frozenset(
     "BINUNICODE BINUNICODE8".split()
 )
 NOTHING_TO_DO = frozenset({"FRAME", "READONLY_BUFFER"})
-# What the instructions put on the stack that do nothing else.
+# instructions that only push one value: the value, from the machine and the argument
 PUSHED: dict[str, Callable[[Machine, Any], Any]] = {
     "MARK": lambda m, _: MARK,
     "DUP": lambda m, _: m.stack[-1],
@@ -288,4 +293,5 @@ PUSHED: dict[str, Callable[[Machine, Any], Any]] = {
 
 
 def paired(values: list[Any]) -> list[tuple[Any, Any]]:
+    """[k0, v0, k1, v1] as [(k0, v0), (k1, v1)]; ValueError for an odd number of values."""
     return list(zip(values[::2], values[1::2], strict=True))

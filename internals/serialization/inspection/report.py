@@ -1,12 +1,12 @@
-"""What is inside a file, as a report: the records, tensors, pickles and texts of an archive, and
-what is wrong with it.
+"""The contents of a file as a report: the records, tensors, pickles and texts in it, and its
+damages.
 
-`examine(path)` recognises the file by what is in it, not by its suffix, and reads it without
-executing anything. It does not stop at what is damaged: the report has a list of `problems`, and as
-much of the rest as can be seen.
+`examine(path)` recognises the file by its bytes, not by its suffix, and reads it without executing
+anything. It does not stop at a damage: the report has a list of `problems`, and as much of the
+rest as can be read.
 
-How the real one differs: PyTorch has `torch.utils.model_dump` for TorchScript archives, which needs
-them whole; for the other files it has nothing but loading them.
+How the real one differs: `torch.utils.model_dump` needs an undamaged TorchScript archive; other
+files have to be loaded to see what is in them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TITLES = {
 @dataclass
 class RecordFacts:
     """One record and the bytes around it. Offsets count from the beginning of the file; `what` is
-    what the payload is.
+    the purpose of the payload: "tensor", "pickle", "code", ...
     """
 
     name: str
@@ -48,7 +48,7 @@ class RecordFacts:
     what: str
     header: int = 0  # bytes of the local header with the name
     padding: int = 0  # bytes of the extra field
-    descriptor: int = 0  # bytes behind the payload
+    descriptor: int = 0  # bytes after the payload
     problem: str = ""
 
     @property
@@ -71,8 +71,8 @@ class Span:
 
 @dataclass
 class Report:
-    """Everything `inspect` prints and `viz.archive` draws. `facts` are pairs of words to show as
-    they are.
+    """Everything that `inspect` prints and `viz.archive` draws. `kind` is a key of `TITLES`;
+    `facts` maps names to texts that are shown as they are.
     """
 
     name: str
@@ -95,12 +95,13 @@ class Report:
         return TITLES[self.kind]
 
     def record(self, name: str) -> RecordFacts | None:
+        """The record with a name; None if there is none."""
         return next((r for r in self.records if r.name == name), None)
 
 
 def examine(path: str | os.PathLike[str]) -> Report:
-    """The report on a file. Raises OSError when it cannot be opened, ArchiveError when it is of no
-    kind known here.
+    """Returns the report on a file. Raises OSError if it cannot be opened, ArchiveError if it is of
+    an unknown kind.
     """
     from . import archives, other_files
 
@@ -109,11 +110,12 @@ def examine(path: str | os.PathLike[str]) -> Report:
         raise IsADirectoryError(f"{name} is a folder: give a file in it")
     content = map_source(path).memory
     report = Report(name, len(content))
+    # A zip archive starts with a local header, or ends with the end record (22 bytes).
     if content[:4] == b"PK\3\4" or content[-22:-18] == b"PK\5\6":
         archives.fill(report, path, content)
     elif other_files.is_safetensors(content):
         other_files.fill_safetensors(report, content)
-    elif content[:1] == b"\x80" and content[-1:]:
+    elif content[:1] == b"\x80" and content[-1:]:  # a pickle's instruction PROTO
         other_files.fill_pickles(report, content)
     else:
         raise ArchiveError(none_of_them(content), archive=name)
@@ -123,12 +125,12 @@ def examine(path: str | os.PathLike[str]) -> Report:
 
 
 def is_example(record: RecordFacts) -> bool:
-    """An input that a trace was made with: its sizes are saved, its bytes are not."""
+    """Whether a record is an example input of a trace: its sizes are saved, but not its bytes."""
     return not record.size and record.name.startswith("traced_inputs/")
 
 
 def none_of_them(content: memoryview) -> str:
-    """What can be said about a file that is of no kind known here."""
+    """The message for a file of an unknown kind, with a hint for those that are often confused."""
     kinds = (
         "it is neither a zip archive (.pt, .pth, .pt2) nor a stream of pickles nor a safetensors "
         "file"
@@ -149,7 +151,9 @@ def none_of_them(content: memoryview) -> str:
 
 
 def check_tensors(report: Report) -> None:
-    """Adds the problems of tensors whose storage is missing or too small for them."""
+    """Adds a problem for each tensor whose storage is missing or too small, or whose sizes, strides
+    or offset are negative.
+    """
     records = {r.name: r for r in report.records}
     for t in report.tensors:
         record = records.get(t.record)

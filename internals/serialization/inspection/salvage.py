@@ -1,12 +1,12 @@
-"""What is left of a zip archive that cannot be read as one: records found by their signatures.
+"""Finds the records that are left in a damaged zip archive, by their signatures.
 
 A zip archive is read from its end, where the central directory is. A download that stopped has
-none, but each record still has its local header before it and, as PyTorch writes them, a data
-descriptor behind it that says how long it is and what checksum it has. So the file is searched for
-`PK 3 4`, and from there for the `PK 7 8` whose size is the distance.
+none, but each record still has a local header before it and, as PyTorch writes them, a data
+descriptor after it with its length and checksum. So the file is searched for `PK 3 4`, and from
+there for the `PK 7 8` whose size field equals the distance.
 
-How the real one differs: PyTorch says "failed finding central directory"; `zip -FF` of Info-ZIP
-does what is done here.
+How the real one differs: PyTorch reports "failed finding central directory". The tool `zip -FF` of
+Info-ZIP repairs archives in the same way.
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ from ..container.zip_records import (
 from ..errors import ArchiveError
 
 RECORDS_AT_MOST = 100_000
-TRIES = 10_000  # places that look like the end of a record and are none
+TRIES = 10_000  # at most so many `PK 7 8` inside a payload that are not its descriptor
 
 
 class Salvaged:
-    """As much of `ArchiveReader` as `inspect` uses: `name`, `top`, `records`, `read`, `verify`."""
+    """Has the part of `ArchiveReader` that `inspect` uses: `name`, `top`, `records`, `read` and
+    `verify`.
+    """
 
     def __init__(self, content: memoryview, name: str) -> None:
         self.content, self.name, self.top = content, name, ""
-        self.buffer: Any = cast(Any, content.obj)  # has `find`, which a memoryview has not
+        self.buffer: Any = cast(Any, content.obj)  # bytes or mmap: these have `find`
         self.records: dict[str, Record] = {}
         at = self.buffer.find(LOCAL_HEADER.signature)
         while at >= 0 and len(self.records) < RECORDS_AT_MOST:
@@ -43,12 +45,13 @@ class Salvaged:
             if record is not None:
                 self.records.setdefault(record.name, record)
                 self.top = self.top or record.full_name.partition("/")[0]
+            # The payload is skipped: it may be an archive itself, with signatures in it.
             following = record.offset + record.compressed_size if record is not None else at + 4
             at = self.buffer.find(LOCAL_HEADER.signature, following)
 
     def record_at(self, at: int) -> Record | None:
-        """The record whose header is at `at`; one that the file does not hold to its end has the
-        bytes that are left.
+        """The record whose header is at `at`, None if there is no sensible header. A record that is
+        cut off has the bytes that are left.
         """
         try:
             header = LOCAL_HEADER.parse(self.content, at)
@@ -74,7 +77,9 @@ class Salvaged:
         )
 
     def descriptor_of(self, offset: int) -> tuple[int, int, int]:
-        """The checksum and the sizes of the payload at `offset`, from the descriptor behind it."""
+        """The checksum, stored size and size of the payload at `offset`, from the descriptor after
+        it. Without one the size is -1, and the stored size reaches to the next header or the end.
+        """
         at = self.buffer.find(DESCRIPTOR.signature, offset)
         for _ in range(TRIES):
             if at < 0 or at + DESCRIPTOR.size > len(self.content):
@@ -88,7 +93,7 @@ class Salvaged:
         return 0, following - offset if following >= 0 else left, -1
 
     def read(self, name: str) -> bytes:
-        """The bytes of a record that is whole. Raises ArchiveError for another."""
+        """The bytes of a complete record. Raises ArchiveError if it is cut off or damaged."""
         record = self.records[name]
         if record.size < 0:
             raise ArchiveError(
@@ -108,4 +113,5 @@ class Salvaged:
         return data
 
     def verify(self, name: str) -> None:
+        """Raises ArchiveError if a record is cut off or damaged."""
         self.read(name)

@@ -1,13 +1,14 @@
-"""The tensors that a pickle speaks of: where each is in the object, and which bytes of which record
+"""Finds the tensors in a pickle: the place of each in the object, and which bytes of which record
 are its elements.
 
-A pickle says `_rebuild_tensor_v2(storage "0" of 12 floats, offset 4, sizes (4,), strides (1,),
-...)`. That is enough to say which bytes those are and who shares them, without reading any.
+A pickle has the call `_rebuild_tensor_v2(storage "0" of 12 floats, offset 4, sizes (4,), strides
+(1,), ...)`. That is enough to tell which bytes the tensor has, and which tensors share a storage,
+without reading any.
 
-Mirrors `torch/utils/model_dump`, which hides a tensor's sharing.
+Mirrors `torch/utils/model_dump`.
 
-How the real one differs: it unpickles with fake classes and shows the storage's key; that two
-tensors share one has to be seen.
+How the real one differs: it unpickles with fake classes and shows the key of each storage; it does
+not list the tensors that share one.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .pickle_listing import Call, Global, Items, Pairs, Persistent
 
 REBUILD = {"_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3"}
 PARAMETER = {"_rebuild_parameter", "_rebuild_parameter_with_state"}
-# dtypes that do not exist here have a size all the same
+# bytes per element, also of dtypes that do not exist here
 ITEMSIZE = {kind.name: kind.itemsize for kind in ALL} | {
     "bfloat16": 2,
     "uint16": 2,
@@ -31,13 +32,13 @@ ITEMSIZE = {kind.name: kind.itemsize for kind in ALL} | {
     "uint64": 8,
     "qint32": 4,
 }
-DEPTH_AT_MOST = 500
+DEPTH_AT_MOST = 500  # of nested containers
 
 
 @dataclass
 class TensorFacts:
-    """One tensor. `first` and `last` are the bytes of the record that it touches, `last` exclusive;
-    both 0 when it is empty.
+    """One tensor. It accesses the bytes from `first` to `last` (exclusive) of its record; both are
+    0 if it is empty.
     """
 
     path: str
@@ -62,7 +63,7 @@ class TensorFacts:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the elements; a view of stride 0 touches fewer."""
+        """The size of all elements in bytes; a view with stride 0 has fewer in its storage."""
         return self.numel * self.itemsize
 
     @property
@@ -73,17 +74,21 @@ class TensorFacts:
     def last(self) -> int:
         if not self.numel:
             return 0
+        # the offset of the last element: the last index in every dimension
         furthest = sum((size - 1) * stride for size, stride in zip(self.sizes, self.strides))
         return (self.storage_offset + furthest + 1) * self.itemsize
 
     @property
     def whole(self) -> bool:
-        """Whether it is all of its storage, in order."""
+        """Whether it has all elements of its storage, in order."""
         return (
             self.storage_offset == 0 and self.numel == self.storage_numel and self.is_contiguous()
         )
 
     def is_contiguous(self) -> bool:
+        """Whether the elements are in row-major order without gaps; a dimension of size 1 may have
+        any stride.
+        """
         expected = 1
         for size, stride in zip(self.sizes[::-1], self.strides[::-1]):
             if size != 1 and stride != expected:
@@ -93,8 +98,8 @@ class TensorFacts:
 
 
 def find_tensors(root: Any, prefix: str = "data/") -> list[TensorFacts]:
-    """The tensors in what `describe` returned as the root, in the order of the file. `prefix`
-    begins the storages' records.
+    """The tensors in the tree of `pickle_listing.describe`, in the order of the file. `prefix` is
+    the folder of the storages' records.
     """
     found = []
     for path, node in walk(root):
@@ -106,7 +111,7 @@ def find_tensors(root: Any, prefix: str = "data/") -> list[TensorFacts]:
 
 
 def mark_shared(tensors: list[TensorFacts]) -> None:
-    """Fills in `shares_with`: those of the same record, in the order in which they come."""
+    """Fills in `shares_with`: the paths of the other tensors with the same record, in order."""
     users: dict[str, list[TensorFacts]] = {}
     for t in tensors:
         users.setdefault(t.record, []).append(t)
@@ -116,9 +121,10 @@ def mark_shared(tensors: list[TensorFacts]) -> None:
 
 
 def walk(root: Call | Items | Pairs) -> Iterator[tuple[str, Any]]:
-    """Every value once, but a tensor at each place where it is, with its path: `model.0.weight`,
-    `['a b'][2]`.
+    """Yields each value with its path, `model.0.weight` or `['a b'][2]`. A container that occurs
+    several times is entered only at the first place; a tensor is yielded at each.
     """
+    # A stack instead of recursion: the nesting may be deeper than Python's limit.
     pending, entered = [("", root, 0)], set()
     while pending:
         path, node, depth = pending.pop()
@@ -129,7 +135,7 @@ def walk(root: Call | Items | Pairs) -> Iterator[tuple[str, Any]]:
             or depth > DEPTH_AT_MOST
         ):
             continue
-        if tensor_of(node, "") is not None:
+        if tensor_of(node, "") is not None:  # its storage and sizes are not values of the object
             continue
         entered.add(id(node))
         pending.extend(
@@ -138,8 +144,8 @@ def walk(root: Call | Items | Pairs) -> Iterator[tuple[str, Any]]:
 
 
 def children(node: Call | Items | Pairs) -> Iterator[tuple[str, Any]]:
-    """The parts of a value and the step that leads to each. What a class is made with is left out,
-    what it holds is not.
+    """Yields the parts of a value, and for each the step of the path that leads to it. The state of
+    an object adds no step: its attributes are `.name` below the object.
     """
     if isinstance(node, Items):
         yield from ((f"[{i}]", item) for i, item in enumerate(node.items))
@@ -157,6 +163,7 @@ def children(node: Call | Items | Pairs) -> Iterator[tuple[str, Any]]:
 
 
 def step_to(key: str) -> str:
+    """The step of a path to the value of a key: `.fc.weight`, `['a b']`, `[3]`."""
     if (
         isinstance(key, str)
         and key
@@ -167,10 +174,13 @@ def step_to(key: str) -> str:
 
 
 def tensor_of(node: object, prefix: str) -> TensorFacts | None:
-    """What a call makes, if it makes a tensor, and if its arguments are those of one."""
+    """The tensor that a call would create; None for any other value, and for a call whose arguments
+    are not those of a tensor.
+    """
     if not isinstance(node, Call) or getattr(node.function, "module", "") != "torch._utils":
         return None
     name, arguments = node.function.name, node.arguments
+    # _rebuild_parameter(tensor, requires_grad, hooks)
     if name in PARAMETER and len(arguments) > 1 and isinstance(arguments[0], Call):
         if getattr(arguments[0].function, "name", "") not in REBUILD:
             return None
@@ -178,6 +188,7 @@ def tensor_of(node: object, prefix: str) -> TensorFacts | None:
         if inner is not None:
             inner.requires_grad = arguments[1] is True
         return inner
+    # _rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad, ...); v3: [6] is the dtype
     if name not in REBUILD or len(arguments) < 4 or not isinstance(arguments[0], Persistent):
         return None
     storage = storage_of(arguments[0].id)
@@ -205,7 +216,9 @@ def tensor_of(node: object, prefix: str) -> TensorFacts | None:
 
 
 def storage_of(persistent_id: Items) -> tuple[str, int, str, str, int] | None:
-    """The dtype, itemsize, key, device and number of elements of a storage's persistent id."""
+    """The dtype, itemsize, key, device and number of elements in a storage's persistent id, which
+    is ("storage", class, key, device, numel); None for any other.
+    """
     if (
         not isinstance(persistent_id, Items)
         or len(persistent_id.items) < 5
@@ -227,7 +240,9 @@ def storage_of(persistent_id: Items) -> tuple[str, int, str, str, int] | None:
 
 
 def integers(node: Items) -> tuple[int, ...] | None:
-    """The items of a tuple or list of ints, or of a `torch.Size`."""
+    """The items of a tuple or list of ints, or of a `torch.Size`; None for another value. Numbers
+    are limited, so that sums of products of them stay printable.
+    """
     if isinstance(node, Call) and node.function == Global("torch", "Size") and node.arguments:
         node = node.arguments[0]
     if not isinstance(node, Items) or any(

@@ -1,5 +1,5 @@
-"""How a report of `inspect` reads in a terminal: a few facts, then aligned tables, each cut to what
-fits unless asked for whole.
+"""Formats a report of `inspect` for a terminal: a few facts, then aligned tables, each shortened
+unless its section is asked for.
 
 How the real one differs: `torch.utils.model_dump` writes a web page.
 """
@@ -15,13 +15,14 @@ from .report import RecordFacts, Report
 from .tensors import TensorFacts
 from .tree import tree
 
+# section -> rows or lines in the overview
 SHORT = {"records": 12, "tensors": 12, "pickle": 18, "code": 0, "graph": 0}
 ALL = tuple(SHORT)
 JSON_WIDTH = 100
 
 
 def as_text(report: Report, wanted: Sequence[str] = (), graph: str | None = None) -> str:
-    """The overview, or the sections that are `wanted`, whole."""
+    """The overview, or the `wanted` sections in full."""
     blocks = [heading(report, bool(wanted))]
     for section in ALL:
         if wanted and section not in wanted:
@@ -36,6 +37,9 @@ def as_text(report: Report, wanted: Sequence[str] = (), graph: str | None = None
 
 
 def heading(report: Report, brief: bool) -> str:
+    """The first lines: the kind of file, then aligned pairs of a name and a text. `brief` omits
+    all but the writer and the problems.
+    """
     rows = [("written by", report.written_by)] if report.written_by else []
     if not brief:
         rows += list(facts(report))
@@ -56,6 +60,7 @@ def heading(report: Report, brief: bool) -> str:
 
 
 def facts(report: Report) -> Iterator[tuple[str, str]]:
+    """Yields the name and the text of each line that sums up the report."""
     if report.top:
         yield "folder", report.top
     yield from report.facts.items()
@@ -101,7 +106,9 @@ def records_section(report: Report, limit: int | None) -> Iterator[str]:
 
 
 def record_row(r: RecordFacts, report: Report) -> list[str]:
+    """The cells of a record: offset, size, method, alignment, checksum, name."""
     how = f"deflated to {r.stored_size:,}" if r.deflated else "stored"
+    # the largest power of two up to 64 that divides the offset
     aligned = "64" if r.aligned else str(math.gcd(r.offset, 64))
     crc = f"{r.crc32:08x}" if r.crc32 or "zip" in report.title or "archive" in report.title else ""
     size = f"{r.size:,}" if r.size >= 0 else "?"
@@ -123,6 +130,7 @@ def tensors_section(report: Report, limit: int | None) -> Iterator[str]:
 
 
 def tensor_row(t: TensorFacts) -> list[str]:
+    """The cells of a tensor, in the order of the header in `tensors_section`."""
     shared = (
         f"shared with {', '.join(t.shares_with[:3])}{', ...' * (len(t.shares_with) > 3)}"
         if t.shares_with
@@ -145,9 +153,10 @@ def tensor_row(t: TensorFacts) -> list[str]:
 
 
 def pickles_section(report: Report, limit: int | None) -> Iterator[str]:
+    """Yields each pickle as a tree; in full, also the names that it imports and the JSON."""
     for name, described in report.pickles.items():
         if limit is not None and name == "constants.pkl" and described.opcodes < 4:
-            continue  # an empty tuple
+            continue  # an empty tuple: the code has no constants
         head = (
             f"{visible(name)} (protocol {described.protocol}, "
             f"{plural(described.opcodes, 'instruction')})"
@@ -170,7 +179,7 @@ def pickles_section(report: Report, limit: int | None) -> Iterator[str]:
 
 
 def pretty(text: str) -> str:
-    """JSON with line breaks where a value is longer than a line; what is not JSON as it is."""
+    """JSON with line breaks where a value is longer than a line; other text unchanged."""
     try:
         return "\n".join(json_lines(json.loads(text), ""))
     except (ValueError, RecursionError):
@@ -178,6 +187,9 @@ def pretty(text: str) -> str:
 
 
 def json_lines(value: object, indent: str, before: str = "", after: str = "") -> Iterator[str]:
+    """Yields a JSON value on one line if it fits, else with a line for each of its parts. `before`
+    is its key, `after` a comma.
+    """
     line = indent + before + json.dumps(value, ensure_ascii=False) + after
     if len(line) <= JSON_WIDTH or not isinstance(value, (dict, list)) or not value:
         yield line
@@ -207,7 +219,9 @@ def section(
     right: set[int],
     limit: int | None,
 ) -> str:
-    """A table under its title; the rows beyond `limit` are counted, not shown."""
+    """A table under its title. Of `rows`, those beyond `limit` are only counted; `last` are always
+    shown. The columns `right` are aligned to the right.
+    """
     hidden = len(rows) - limit if limit is not None and len(rows) > limit + 1 else 0
     shown = [
         [visible(cell) for cell in row] for row in (header, *rows[: len(rows) - hidden], *last)

@@ -1,5 +1,5 @@
-"""What a pickle asks for, as indented lines: a value that fits is on one line, what a container
-holds is below it.
+"""Prints the tree of a pickle as indented lines: a value that fits is on one line, a longer
+container has its parts below it.
 
     dict
       weight: tensor float32 (2, 3) in data/0
@@ -7,11 +7,11 @@ holds is below it.
       schedule: CALL my.module.Schedule
         arguments: (0.1,)
 
-What occurs a second time is said to, so that a pickle that contains itself has an end. The text is
-cut, with a note, at `limit` lines.
+A container that occurs again is only referred to, so that a pickle that contains itself has an end.
+The text is cut, with "...", after `limit` lines.
 
-How the real one differs: `torch.utils.show_pickle` prints the same with Python's `pprint`, which
-writes shared parts again.
+How the real one differs: `torch.utils.show_pickle` prints with Python's `pprint`, which writes
+shared parts again.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ from .pickle_listing import Call, Global, Items, Pairs, Persistent
 from .tensors import PARAMETER, storage_of, tensor_of
 
 WIDTH = 76
-STRING = 400  # characters of one that does not fit on the line
-DEPTH_AT_MOST = 60
+STRING = 400  # characters shown of a string that does not fit on the line
+DEPTH_AT_MOST = 60  # of indentation; deeper parts are not indented further
 BRACKETS = {"list": "[]", "tuple": "()", "set": "{}", "frozenset": "{}"}
 
 
 def tree(root: Any, prefix: str = "data/", limit: int | None = None) -> list[str]:
-    """The lines; at most `limit` of them, the last of which then says that there are more."""
+    """The lines of a tree. If there are more than `limit`, these and "..." are returned. `prefix`
+    is the folder of the storages.
+    """
     lines: list[str] = []
     for line in _lines(root, prefix):
         if limit is not None and len(lines) == limit:
@@ -40,6 +42,7 @@ def tree(root: Any, prefix: str = "data/", limit: int | None = None) -> list[str
 
 
 def _lines(root: Call | Items | Pairs, prefix: str) -> Iterator[str]:
+    # A stack instead of recursion: a pickle may be nested deeper than Python's limit.
     seen: dict[int, str] = {}
     pending: list[tuple[int, str, Any]] = [(0, "", root)]
     while pending:
@@ -62,7 +65,7 @@ def _lines(root: Call | Items | Pairs, prefix: str) -> Iterator[str]:
 
 
 def parts(node: Call | Items | Pairs) -> Iterator[tuple[str, Any]]:
-    """What a container's lines are, with their labels."""
+    """Yields the label and the value of each part of a container that gets lines of its own."""
     if isinstance(node, Items):
         yield from ((f"[{i}]", item) for i, item in enumerate(node.items))
         return
@@ -80,6 +83,7 @@ def parts(node: Call | Items | Pairs) -> Iterator[tuple[str, Any]]:
 
 
 def label(key: str) -> str:
+    """The text of a key in front of its value, cut to WIDTH characters."""
     text = (
         key
         if isinstance(key, str) and key and key.isprintable()
@@ -89,7 +93,7 @@ def label(key: str) -> str:
 
 
 def title(node: object) -> str:
-    """The first line of something that does not fit on one."""
+    """The first line of a value that does not fit on one."""
     if isinstance(node, Pairs):
         return f"dict of {len(node.pairs)}"
     if isinstance(node, Items):
@@ -116,7 +120,7 @@ def named(function: Global) -> str:
 
 
 def one_line(node: object, prefix: str, room: int, depth: int = 0) -> str | None:
-    """A value in at most `room` characters, or None when it needs more."""
+    """A value in at most `room` characters, or None if it needs more."""
     if depth > 6:
         return None
     text = _one_line(node, prefix, room, depth)
@@ -124,6 +128,7 @@ def one_line(node: object, prefix: str, room: int, depth: int = 0) -> str | None
 
 
 def _one_line(node: object, prefix: str, room: int, depth: int) -> str | None:
+    """A value on one line, or None if it needs several; the line may still be too long."""
     if isinstance(node, (Global, Persistent)):
         storage = storage_of(node.id) if isinstance(node, Persistent) else None
         if storage is not None:
@@ -150,6 +155,7 @@ def _one_line(node: object, prefix: str, room: int, depth: int) -> str | None:
 
 
 def shown(text: Any) -> str:
+    """A string or bytes in quotes, in ASCII if it has characters that cannot be printed."""
     return ascii(text) if isinstance(text, str) and not text.isprintable() else repr(text)
 
 
@@ -164,7 +170,9 @@ def _items(items: list[Any], brackets: str, prefix: str, room: int, depth: int) 
 
 
 def each_on_one_line(items: list[Any], prefix: str, room: int, depth: int) -> list[str] | None:
-    """None as soon as one of them needs more room: a small pickle can stand for a huge tree."""
+    """The texts of all items; None as soon as one needs more room, as a small pickle of shared
+    parts can stand for a huge tree.
+    """
     texts: list[str] = []
     for item in items:
         text = one_line(item, prefix, room, depth + 1)
@@ -175,7 +183,7 @@ def each_on_one_line(items: list[Any], prefix: str, room: int, depth: int) -> li
 
 
 def _call(node: Call, prefix: str, room: int, depth: int) -> str | None:
-    """A tensor, or a call that only gives arguments."""
+    """A call on one line: a tensor, or a call without a state or items added to its result."""
     facts = tensor_of(node, prefix)
     if facts is not None:
         offset = f" from element {facts.storage_offset}" if facts.storage_offset else ""

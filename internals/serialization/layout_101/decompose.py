@@ -1,11 +1,14 @@
-"""Operators that PyTorch 1.0.1 did not have, or that did something else, as what they are made of.
+"""Rewrites operators that PyTorch 1.0.1 lacked, or that did something else then, as simpler ones.
 
     aten::linear(%x, %w, %b)    aten::addmm(%b, %x, aten::t(%w), beta=1, alpha=1), as in a trace
                                 (for an x of two dimensions)
     aten::silu(%x)              aten::mul(%x, aten::sigmoid(%x))
 
-How the real one differs: `linear` was no operator of a trace then, but a Python function that
-called these.
+Each function gets the node to replace, and inserts new ones before it. It returns the value that
+replaces the node's output, or None if the node stays, perhaps with other inputs.
+
+How the real one differs: in 1.0.1, `linear` was a Python function, so a trace recorded the
+operators that it called.
 """
 
 from __future__ import annotations
@@ -30,10 +33,12 @@ from internals.jit.ir import (
 
 
 def _tensor(graph: Graph, kind: str, *inputs: Any) -> Value:
+    """Inserts an operator that returns a tensor."""
     return graph.insert(kind, inputs).setType(TensorType.get())
 
 
 def linear(graph: Graph, node: Node) -> Value | None:
+    """b + x Wᵀ for x (N, in), W (out, in), b (out)."""
     x, weight, bias = node.inputs()
     if (
         not isinstance(x.type(), TensorType)
@@ -45,16 +50,17 @@ def linear(graph: Graph, node: Node) -> Value | None:
 
 
 def silu(graph: Graph, node: Node) -> Value:
+    """x sigmoid(x)."""
     x = node.input(0)
     return _tensor(graph, "aten::mul", x, _tensor(graph, "aten::sigmoid", x))
 
 
 def gelu(graph: Graph, node: Node) -> Value | None:
-    """x Φ(x), from erf."""
+    """x Φ(x), where Φ(x) = (1 + erf(x / √2)) / 2 is the normal distribution function."""
     x, approximate = node.inputs()
     if approximate.toIValue() != "none":
         return None
-    cdf = _tensor(
+    cdf = _tensor(  # 2 Φ(x)
         graph,
         "aten::add",
         _tensor(graph, "aten::erf", _tensor(graph, "aten::mul", x, math.sqrt(0.5))),
@@ -65,32 +71,34 @@ def gelu(graph: Graph, node: Node) -> Value | None:
 
 
 def relu6(graph: Graph, node: Node) -> Value:
+    """min(max(x, 0), 6)."""
     return _tensor(graph, "aten::hardtanh", node.input(), 0.0, 6.0)
 
 
 def isnan(graph: Graph, node: Node) -> Value:
-    """Nothing else differs from itself."""
+    """x != x, which only NaN fulfils."""
     return _tensor(graph, "aten::ne", node.input(), node.input())
 
 
 def written_copy(graph: Graph, node: Node) -> Value:
-    """`x.masked_fill(...)`: there was only the one that writes."""
+    """`x.masked_fill(...)` as `x.clone().masked_fill_(...)`: only the in-place one existed."""
     x, *rest = node.inputs()
     return _tensor(graph, f"{node.kind()}_", _tensor(graph, "aten::clone", x, None), *rest)
 
 
 def tensor(graph: Graph, node: Node) -> Value | None:
-    """`torch.tensor(5.)`, which is also how a number is assigned to a part of a tensor."""
+    """`torch.tensor(5.)` of a number, which is also recorded for `x[0] = 5.`."""
     number, kind, place, requires_grad = node.inputs()
     if not isinstance(number.type(), (IntType, FloatType)) or requires_grad.toIValue() is not False:
         return None
-    made = _tensor(graph, "prim::NumToTensor", number)
+    scalar = _tensor(graph, "prim::NumToTensor", number)
+    # dtype 4 is int64; NumToTensor gives int64 or float64
     code = 4 if isinstance(number.type(), IntType) else get_default_dtype().code
     where = [] if isinstance(place.type(), NoneType) else [place]
     return _tensor(
         graph,
         "aten::to",
-        made,
+        scalar,
         *where,
         code if isinstance(kind.type(), NoneType) else kind,
         False,
@@ -100,6 +108,7 @@ def tensor(graph: Graph, node: Node) -> Value | None:
 
 
 def pad(graph: Graph, node: Node) -> Value | None:
+    """`pad` with a constant, the only mode that was an operator of its own."""
     x, sizes, mode, value = node.inputs()
     if mode.toIValue() != "constant" or isinstance(value.type(), OptionalType):
         return None
@@ -109,7 +118,7 @@ def pad(graph: Graph, node: Node) -> Value | None:
 
 
 def index(graph: Graph, node: Node) -> None:
-    """Index lists had no place for None; where all are tensors their type can say so."""
+    """Gives an index list the type List[Tensor], if it has no None: 1.0.1 had no List[Tensor?]."""
     indices = node.input(1)
     if indices.node().kind() == "prim::ListConstruct":
         if all(isinstance(v.type(), TensorType) for v in indices.node().inputs()):
@@ -117,7 +126,7 @@ def index(graph: Graph, node: Node) -> None:
 
 
 def contains(graph: Graph, node: Node) -> Value | None:
-    """`n in (2, 3)`, where the list is written out: `n == 2 or n == 3`."""
+    """`n in [2, 3]`, of a list whose elements are known: `n == 2 or n == 3`."""
     items, item = node.inputs()
     if items.isConstant():
         choices = items.toIValue()
@@ -133,7 +142,7 @@ def contains(graph: Graph, node: Node) -> Value | None:
 
 
 def truth(graph: Graph, node: Node) -> Value | None:
-    """`bool(n)` of a number: `n != 0`. That of a tensor there was."""
+    """`bool(n)` of a number: `n != 0`. That of a tensor existed."""
     number = node.input()
     if not isinstance(number.type(), (IntType, FloatType)):
         return None
@@ -143,18 +152,17 @@ def truth(graph: Graph, node: Node) -> Value | None:
 
 
 def batch_norm(graph: Graph, node: Node) -> None:
-    """The momentum, which has no effect in evaluation: the layer said 0 then."""
+    """Sets the momentum to 0 in evaluation mode, where it has no effect, as the layer did then."""
     training, momentum = node.inputs()[5:7]
     if training.isConstant() and training.toIValue() is False and momentum.isConstant():
         node.replaceInput(6, graph.insertConstant(0.0))
 
 
 def convert_operands(graph: Graph, node: Node) -> None:
-    """Tensors of different dtypes, and integers where a float comes out: 1.0.1 did not promote, so
-    they are converted before.
+    """Converts the operands to the dtype of the result, as 1.0.1 did not promote dtypes.
 
-    A tensor without dimensions was, as numbers were, as long as there was another with the dtype of
-    the result. Only where the types are known, as they are in a trace.
+    Only a tensor without dimensions was converted, like a number, if another operand had the dtype
+    of the result. Nothing is done where dtypes are unknown; in a trace they are known.
     """
     result = _dtype_of(node.output())
     operands = [
@@ -165,10 +173,11 @@ def convert_operands(graph: Graph, node: Node) -> None:
     if (
         result is None
         or result is bool_
-        or result.code > 7
+        or result.code > 7  # bool, complex and others, which 1.0.1 lacked
         or any(d is None for _, _, d in operands)
     ):
         return
+    # Whether an operand with dimensions has the result's dtype already.
     decided = any(d is result and v.type().dim() for _, v, d in operands)  # type: ignore[attr-defined]
     for i, v, d in operands:
         if d is not result and (v.type().dim() or not decided):  # type: ignore[attr-defined]
@@ -176,8 +185,8 @@ def convert_operands(graph: Graph, node: Node) -> None:
 
 
 def divide(graph: Graph, node: Node) -> Value | None:
-    """Rounding towards zero is what division of integers did. Of numbers, there were only two
-    floats or two ints divided.
+    """Division with rounding to zero as a plain one and `trunc`. For Python numbers 1.0.1 divided
+    only two floats or two ints, so an int that meets a float is converted.
     """
     if node.inputsSize() == 3:
         return _round_to_zero(graph, node) if node.input(2).toIValue() == "trunc" else None
@@ -195,6 +204,7 @@ def divide(graph: Graph, node: Node) -> Value | None:
 
 
 def _round_to_zero(graph: Graph, node: Node) -> Value:
+    """`trunc(a / b)` if the quotient is floating point; integer division rounds to zero already."""
     quotient = _tensor(graph, node.kind(), *node.inputs()[:2])
     is_float = graph.insert("aten::is_floating_point", [quotient]).setType(BoolType.get())
     branch = graph.insertNode(graph.create("prim::If", [is_float]))
@@ -209,7 +219,7 @@ def _dtype_of(value: Value) -> Any:
     return value.type().dtype() if isinstance(value.type(), TensorType) else None  # type: ignore[attr-defined]
 
 
-# The value that stands for the node's output, or None where it can stay.
+# operator -> the function that rewrites a call of it
 DECOMPOSED: dict[str, Callable[[Graph, Node], Value | None]] = {
     "aten::linear": linear,
     **dict.fromkeys(

@@ -1,12 +1,12 @@
-"""Operators of PyTorch 1.0.1 that are not there today, or are seldom what was meant, as functions
-of those that are.
+"""Operators of PyTorch 1.0.1 that are gone, or that usually meant a simpler one, as functions of
+today's operators.
 
 A ReLU was recorded as `torch.threshold(x, 0., 0.)`, `x.argmax(1)` as `torch._argmax(x, 1, False)`.
-Code of that time is compiled with these functions in the place of such operators, as it is where
-operators changed their meaning (`script/upgraders.py`).
+When code of that time is compiled, these functions replace such operators, in the same way as for
+operators that changed their meaning (`script/upgraders.py`).
 
-How the real one differs: PyTorch has kept `threshold`; the operators with an underscore went away
-with the functions they served.
+How the real one differs: PyTorch has kept `threshold`, and dropped most operators with an
+underscore.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ def function(self: Tensor, threshold: number, value: number) -> Tensor:
 RETURNED = "return torch.where(self <= threshold, torch.full_like(self, value), self)"
 WRITTEN = "return self.masked_fill_(self <= threshold, value)"
 
+# the schema that 1.0.1 had -> today's code for it
 FUNCTIONS = {
     "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor": THRESHOLD.format(
         in_place="", result=RETURNED
@@ -61,7 +62,7 @@ def function(self: Tensor) -> Tensor:
 def function(self: Tensor, non_blocking: bool) -> Tensor:
   return self.to({code}, non_blocking)
 """
-        for code, name in enumerate(
+        for code, name in enumerate(  # the codes of dtypes: uint8 is 0, float64 is 7
             ("Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double")
         )
     },
@@ -73,19 +74,19 @@ _BY_SYMBOL = {
 
 
 class Namespace101(Namespace):
-    """The names that code of 1.0.1 sees."""
+    """The names in code of 1.0.1, with `FUNCTIONS` for its operators."""
 
     def upgrades(self, symbol: str) -> dict[str, Any]:
         found = dict(super().upgrades(symbol))
         if symbol in _BY_SYMBOL:
-            # beside overloads for numbers, which have names
+            # the overload without a name; those for numbers have names, and stay as they are
             found[""] = compiled(_BY_SYMBOL[symbol])
         return found
 
 
 class Function101(ImportedFunction):
-    """A method of an old archive. What its functions would only find out when they run, though it
-    is constant, is decided.
+    """A method of an old archive. After it is compiled, branches with constant conditions are
+    decided: the `threshold == 0` above becomes a plain ReLU.
     """
 
     def _compile(self) -> Graph:

@@ -1,19 +1,20 @@
-"""A method as PyTorch 1.0.1 knew it: one graph, with the module's tensors as `self.conv1.weight`,
-of operators that there were.
+"""Lowers a method to the form that PyTorch 1.0.1 saved: one graph of the operators of that version,
+in which the module's tensors are inputs named `self.conv1.weight`.
 
 | today                                                   | in 1.0.1                               |
 |---------------------------------------------------------|----------------------------------------|
 | calls of methods and functions                          | their bodies: every call was inlined   |
 | `prim::GetAttr[name="weight"]` of                       | an input of the graph, printed as      |
 | `prim::GetAttr[name="fc"](self)`                        | `self.fc.weight`                       |
-| an attribute that is no tensor                          | a constant, which is allowed as long   |
+| a non-tensor attribute                                  | a constant, which is allowed as long   |
 |                                                         | as no method sets it                   |
-| a branch that such a constant decides                   | the branch                             |
-| an operator                                             | the overload it had (`operators.py`),  |
-|                                                         | or what it is made of (`decompose.py`) |
-| `prim::Uninitialized`, which is never looked at         | some constant of the type              |
+| an `if` that such a constant decides                    | the arm that is taken                  |
+| an operator                                             | its overload then (`operators.py`), or |
+|                                                         | the ones it consists of                |
+|                                                         | (`decompose.py`)                       |
+| `prim::Uninitialized`, which is never read              | some constant of the type              |
 
-How the real one differs: its compiler made such graphs in the first place.
+How the real one differs: the compiler of 1.0.1 produced such graphs directly; there is no lowering.
 """
 
 from __future__ import annotations
@@ -58,12 +59,13 @@ if TYPE_CHECKING:
 
 Path = tuple[str, ...]
 
-# What is syntax in the text, and so has no schema.
+# These are printed as syntax (`if`, `(a, b)`, `x[0]`), not as calls, so they need no schema.
 SPECIAL = {
     "prim::Constant", "prim::If", "prim::Loop", "prim::TupleConstruct", "prim::TupleUnpack",
     "prim::TupleIndex", "prim::TupleSlice", "prim::ListConstruct", "prim::ListUnpack",
     "prim::Print", "prim::GetAttr", "prim::fork", "aten::wait",
 }  # fmt: skip
+# today's name -> the name in 1.0.1
 RENAMED = {
     "aten::Bool": "prim::Bool", "aten::Int": "prim::Int", "aten::Float": "prim::Float",
     "aten::IntImplicit": "prim::ImplicitTensorToNum",
@@ -72,12 +74,14 @@ RENAMED = {
     "aten::minimum": "aten::min", "aten::outer": "aten::ger",
 }  # fmt: skip
 RENAMED_ON_LISTS = {"aten::__getitem__": "aten::select"}
+# the constants that `decide_branches` computes with
 SCALARS = (bool, int, float, str, type(None))
 
 
 class Method(NamedTuple):
-    """`parameters`: which values are tensors of the module, and where they are; `schemas`: what the
-    nodes call; `forked`: the method that each fork starts."""
+    """A lowered method. `parameters` are the graph's inputs that are tensors of the module, with
+    their attribute path; `schemas` the 1.0.1 schema that each node calls; `forked` the method that
+    each fork starts."""
 
     name: str
     graph: Graph
@@ -88,13 +92,15 @@ class Method(NamedTuple):
 
 
 def method_101(function: ScriptFunction, module: ScriptModule | None = None) -> Method:
-    """A compiled function, or a method of `module`. The original is not changed.
+    """Lowers a compiled function, or a method of `module`, leaving the original unchanged.
 
-    Raises RuntimeError, naming what it is, for what could not be said in 1.0.1.
+    Raises RuntimeError for anything that 1.0.1 could not express, and names it.
     """
     graph = function.graph.copy()
     inline(graph)
     lowering = _Lowering(graph)
+    # Attributes first: once they are constants, more branches are decided, and operators in the
+    # branches that vanish need not exist in 1.0.1.
     if module is not None:
         lowering.find_members(module)
     decide_branches(graph)
@@ -112,6 +118,8 @@ def method_101(function: ScriptFunction, module: ScriptModule | None = None) -> 
 
 
 class _Lowering:
+    """The steps of `method_101` on one graph, and on those of its forks (`started`)."""
+
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.parameters: dict[Value, Path] = {}
@@ -128,13 +136,14 @@ class _Lowering:
     # The module
 
     def find_members(self, module: ScriptModule) -> None:
-        """What the graph reads from `self`: tensors get their path, other values become
-        constants.
+        """Follows every attribute that the graph reads from `self`: a tensor is recorded with its
+        path, another value becomes a constant.
         """
         owner = self.graph.inputs()[0]
         self.members(owner, module, ())
 
     def members(self, value: Value, module: Any, path: Path) -> None:
+        """Follows the uses of `value`, which is the submodule `module` at `path`."""
         for user, offset in value.uses():
             kind = user.kind()
             if kind == "prim::fork":
@@ -158,20 +167,21 @@ class _Lowering:
             self.member(user, get_attribute(module, user.s("name")), (*path, user.s("name")))
 
     def members_become_inputs(self) -> None:
-        """Behind the inputs that there are comes one for each tensor of the module that is read."""
+        """Appends one input for each tensor of the module that is read, and drops the GetAttrs."""
         inputs: dict[Path, Value] = {}
         for value, path in self.parameters.items():
             if path not in inputs:
                 inputs[path] = self.graph.addInput().setType(value.type())
             value.replaceAllUsesWith(inputs[path])
+        # Backwards: `self.fc.weight` has to go before `self.fc`, which it uses.
         for node in reversed(self.graph.findAllNodes("prim::GetAttr")):
             if not node.hasUses():
                 node.destroy()
         self.parameters = {value: path for path, value in inputs.items()}
 
     def hand_over(self, fork: Node, offset: int, module: Any, path: Path) -> None:
-        """A module does not go into a fork; the tensors that are read from it there do, as
-        arguments.
+        """Passes the tensors that a fork reads from a module as arguments, as it cannot take the
+        module itself.
         """
         inside = self.started[fork]
         inside.members(inside.graph.inputs()[offset], module, path)
@@ -183,9 +193,10 @@ class _Lowering:
             self.parameters[outside] = where
             fork.addInput(outside)
             value.replaceAllUsesWith(inside.graph.addInput().setType(value.type()))
-        inside.parameters.clear()
+        inside.parameters.clear()  # they are ordinary inputs of the fork's graph now
 
     def member(self, node: Node, value: Any, path: Path) -> None:
+        """Handles one attribute: the GetAttr `node` reads `value`, which is at `path`."""
         if isinstance(value, ScriptModule):
             self.members(node.output(), value, path)
         elif isinstance(value, TensorImpl):
@@ -194,6 +205,7 @@ class _Lowering:
             self.constant(node, value, ".".join(path))
 
     def constant(self, node: Node, value: object, name: str) -> None:
+        """Replaces a GetAttr by the value that the attribute has now."""
         with self.graph.insert_point_guard(node):
             try:
                 constant = self.graph.insertConstant(
@@ -209,6 +221,9 @@ class _Lowering:
     # Operators
 
     def operators(self) -> None:
+        """Replaces each node by one or more that 1.0.1 had. The lists of nodes are copies, as the
+        graph changes in each pass; the last pass also sees the nodes that `DECOMPOSED` inserted.
+        """
         for node in list(all_nodes(self.graph.block())):
             if node.kind() == "prim::Constant" or (
                 node.kind() == "prim::ListConstruct" and node.inputsSize() > 1
@@ -219,11 +234,11 @@ class _Lowering:
                 with self.graph.insert_point_guard(node):
                     self.replace(node, placeholder(self.graph, node.output().type()))
             elif node.kind() in DECOMPOSED:
-                place = (
+                guards = (
                     self.graph.insert_point_guard(node),
                     self.graph.scope_guard(node.scopeName()),
                 )
-                with place[0], place[1], self.graph.source_range_guard(node.sourceRange()):
+                with guards[0], guards[1], self.graph.source_range_guard(node.sourceRange()):
                     value = DECOMPOSED[node.kind()](self.graph, node)
                 if value is not None:
                     self.replace(node, value)
@@ -233,8 +248,8 @@ class _Lowering:
             self.forked[fork] = inside.started_method(fork)
 
     def started_method(self, fork: Node) -> Method:
-        """The method that a fork starts, without the inputs that were modules."""
-        for i in range(fork.inputsSize() - 1, -1, -1):
+        """Returns the method that a fork starts, without the inputs that were modules."""
+        for i in range(fork.inputsSize() - 1, -1, -1):  # backwards: removal shifts what follows
             if isinstance(fork.inputsAt(i).type(), ClassType):
                 fork.removeInput(i)
                 for node in reversed(self.graph.findAllNodes("prim::GetAttr")):
@@ -247,16 +262,16 @@ class _Lowering:
         return Method("__forked_function", self.graph, schema, {}, self.schemas, self.forked)
 
     def spell_out(self, node: Node) -> Value:
-        """A list of lists or tuples is filled one by one: 1.0.1 took no two types for equal but
-        those of simple values.
+        """Builds a list of lists or tuples by appending to an empty one: when it checked that all
+        elements of a list have one type, 1.0.1 took only simple types for equal.
 
-        Returns the value that stands for the node's output then.
+        Returns the value that replaces the node's output.
         """
-        list_of = node.output()
-        type = list_of.type()
+        output = node.output()
+        type = output.type()
         if not isinstance(type, ListType) or not isinstance(type.element, (ListType, TupleType)):
-            return list_of
-        elements: list[Any] = list_of.toIValue() if list_of.isConstant() else node.inputs()
+            return output
+        elements: list[Any] = output.toIValue() if output.isConstant() else node.inputs()
         with self.graph.insert_point_guard(node):
             filled = self.graph.insert("prim::ListConstruct").setType(type)
             for element in elements:
@@ -269,6 +284,7 @@ class _Lowering:
         return filled
 
     def replace(self, node: Node, value: Value) -> None:
+        """Uses `value` in place of the node's output; it takes over the name, if it has none."""
         name = base_name(node.output().debugName()) if node.output().hasDebugName() else ""
         node.output().replaceAllUsesWith(value)
         node.destroy()
@@ -276,17 +292,18 @@ class _Lowering:
             value.setDebugName(name)
 
     def operator(self, node: Node) -> None:
+        """Replaces one node by what 1.0.1 called it; raises RuntimeError for what it lacked."""
         kind = node.kind()
-        if kind == "prim::RaiseException":
+        if kind == "prim::RaiseException":  # only the message: it had no class of the exception
             for i in range(1, node.inputsSize()):
                 node.removeInput(i)
             self.schemas[node] = call_101(node).schema
         elif kind in ("prim::unchecked_cast", "aten::_unwrap_optional"):
-            if not isinstance(node.input().type(), OptionalType):
+            if not isinstance(node.input().type(), OptionalType):  # not None anyway
                 self.replace(node, node.input())
             else:
                 self.renamed(node, "aten::_unwrap_optional")
-        elif kind.startswith("^"):
+        elif kind.startswith("^"):  # a call of a Python function
             raise RuntimeError(
                 f"could not export python function call {kind[1:]}. Remove calls to python "
                 "functions before export."
@@ -298,7 +315,7 @@ class _Lowering:
             )
 
     def renamed(self, node: Node, kind: str) -> None:
-        """Put a node in the place of `node` that calls what 1.0.1 had."""
+        """Replaces `node` by a call of `kind` with the arguments of its 1.0.1 schema."""
         schema, arguments = call_101(node, kind)
         with self.graph.insert_point_guard(node):
             values = [
@@ -306,6 +323,7 @@ class _Lowering:
             ]
             new = self.graph.insertNode(self.graph.create(kind, values, node.outputsSize()))
         new.copyMetadata(node)
+        # Names are unique in a graph: the new values can take them only when the old are gone.
         names = [base_name(v.debugName()) if v.hasDebugName() else "" for v in node.outputs()]
         for old, value in zip(node.outputs(), new.outputs()):
             value.setType(old.type())
@@ -318,8 +336,8 @@ class _Lowering:
 
 
 def decide_branches(graph: Graph) -> None:
-    """An If whose condition only depends on constants becomes the arm that is taken; what is not
-    needed any more goes.
+    """Replaces each If whose condition depends on constants only by the arm that is taken, and
+    removes the nodes that are then unused.
     """
     changed = False
     while (decided := _decided_branch(graph)) is not None:
@@ -331,6 +349,7 @@ def decide_branches(graph: Graph) -> None:
 
 
 def _decided_branch(graph: Graph) -> tuple[Node, bool] | None:
+    """The first If whose condition is known, with that condition."""
     seen: dict[Value, Any] = {}
     for node in graph.findAllNodes("prim::If"):
         condition = known(node.input(), seen)
@@ -340,8 +359,8 @@ def _decided_branch(graph: Graph) -> tuple[Node, bool] | None:
 
 
 def known(value: Value, seen: dict[Value, Any]) -> Any:
-    """The number or string that a value surely is, from constants alone; None if it is not known.
-    `seen` are answers given.
+    """The number or string that a value is in every run, as constants alone decide it; None if it
+    is not known. `seen` caches the answers.
     """
     if value not in seen:
         seen[value] = _known(value, seen)
@@ -356,6 +375,7 @@ def _known(value: Value, seen: dict[Value, Any]) -> Any:
     if kind in ("aten::__is__", "aten::__isnot__"):
         same = _both_none(*node.inputs())
         return same if same is None or kind == "aten::__is__" else not same
+    # Anything else is computed: a pure operator on known scalars.
     if (
         not isinstance(value.type(), (BoolType, IntType, FloatType))
         or node.blocks()
@@ -369,30 +389,31 @@ def _known(value: Value, seen: dict[Value, Any]) -> Any:
         return None
     try:
         return node.operator().fn(*inputs)  # type: ignore[union-attr]
-    except Exception:  # it is raised where the node stands, if that is ever run
+    except Exception:  # `1 / 0`: the node stays, and raises if it is ever run
         return None
 
 
 def _both_none(a: Value, b: Value) -> bool | None:
-    """Whether `a is b`, where one of them is None; None if that depends."""
+    """Whether `a is b`, where one of them is None; None if that is known only at run time."""
     none = [v.isConstant() and v.toIValue() is None for v in (a, b)]
     depends = any(isinstance(v.type(), OptionalType) and not n for v, n in zip((a, b), none))
     return None if depends or not any(none) else all(none)
 
 
 def placeholder(graph: Graph, type: Type) -> Value:
-    """A value of a type, which nobody will look at."""
+    """Inserts some value of a type, for a `prim::Uninitialized` that is never read."""
     simple: tuple[tuple[Any, Any], ...] = (
         ((OptionalType, NoneType), None), (BoolType, False), ((IntType, NumberType), 0),
         (FloatType, 0.0), (StringType, ""), (DeviceObjType, device("cpu")),
     )  # fmt: skip
-    for kinds, value in simple:
-        if isinstance(type, kinds):
+    for types, value in simple:
+        if isinstance(type, types):
             return graph.insertConstant(value, type if value is None else None)
     if isinstance(type, TensorType):
         size = graph.insert("prim::ListConstruct", [0]).setType(ListType(IntType.get()))
-        made = graph.insert("aten::zeros", [size, 6, 0, device("cpu"), False])
-        return made.setType(type)
+        # dtype 6 is float32, layout 0 is strided
+        zeros = graph.insert("aten::zeros", [size, 6, 0, device("cpu"), False])
+        return zeros.setType(type)
     if isinstance(type, ListType):
         return graph.insert("prim::ListConstruct").setType(type)
     if isinstance(type, TupleType):
@@ -406,7 +427,8 @@ def _no_type(type: Type) -> RuntimeError:
 
 
 def _check_types(function: ScriptFunction, graph: Graph) -> None:
-    """Dicts, classes, named tuples, complex numbers: none of them existed."""
+    """Raises RuntimeError for a value whose type 1.0.1 lacked: dicts, classes, named tuples and
+    complex numbers, among others."""
     for argument in (
         *function.schema.arguments[int(function.is_method) :],
         *function.schema.returns,
@@ -422,6 +444,7 @@ def _check_types(function: ScriptFunction, graph: Graph) -> None:
             _check_type(value.type())
 
 
+# the types of almost all values, which are known to be fine
 CHECKED = {BoolType.get(), IntType.get(), FloatType.get(), StringType.get(), TensorType.get()}
 
 

@@ -8,14 +8,13 @@
      "tensors":[{"dims":["64","3"],"offset":"0", ...}]}
 
 The file is a protocol buffer written as JSON, by the rules of proto3: names in camelCase, in the
-order of the message's fields; 64-bit integers as strings, for JavaScript's numbers would lose
-digits; enums by name; what is empty or was not set is left out. A reader also takes snake_case,
-numbers that are integers, enums by number, and null for "not set".
+order of the message's fields; 64-bit integers as strings, as JavaScript's numbers would lose
+digits; enums by name; empty or unset fields are omitted. A reader also takes snake_case, integers
+as numbers, enums by number, and null for "not set".
 
-The messages are dataclasses here, whose fields say what they are called and what they hold.
-`write_model` gives the text, byte for byte what PyTorch gave; `read_model` takes any text and
-answers with a `ModelDef` or an ArchiveError that names the place, such as
-`mainModule.submodules[0].parameters[1].tensorId`.
+The messages are dataclasses here. `write_model` returns the same text as PyTorch, byte for byte;
+`read_model` returns a `ModelDef` for any text, or raises an ArchiveError that names the place, such
+as `mainModule.submodules[0].parameters[1].tensorId`.
 
 How the real one differs: the code is generated from torch.proto, and Google's library converts
 between JSON and messages.
@@ -35,14 +34,14 @@ from internals.core import dtype as dt
 from ..errors import ArchiveError
 
 M = TypeVar("M")
-LIMIT = 2**63
+LIMIT = 2**63  # of an int64
 DEEPEST = 100  # messages inside messages, as in protobuf
 
 DATA_TYPES = {
     "UNDEFINED": 0, "FLOAT": 1, "INT32": 2, "BYTE": 3, "STRING": 4, "BOOL": 5, "UINT8": 6,
     "INT8": 7, "UINT16": 8, "INT16": 9, "INT64": 10, "FLOAT16": 12, "DOUBLE": 13,
 }  # fmt: skip
-# Those that tensors have. PyTorch wrote UINT8, never BYTE, and no BOOL before 1.2.
+# The ones that tensors have. PyTorch wrote UINT8, never BYTE, and BOOL only since 1.2.
 DTYPES = {
     "FLOAT": dt.float32, "DOUBLE": dt.float64, "INT64": dt.int64, "INT32": dt.int32,
     "INT16": dt.int16, "INT8": dt.int8, "BYTE": dt.uint8, "UINT8": dt.uint8, "FLOAT16": dt.float16,
@@ -51,8 +50,8 @@ DTYPES = {
 
 
 def field(kind: str, *, many: bool = False) -> Any:
-    """A field of a message. kind: "int64", "bool", "string", "enum", or the name of a message;
-    `many`: a list of them.
+    """A field of a message: `kind` is "int64", "bool", "string", "enum" or the name of a message;
+    `many` makes it a list. The order of the fields is that of the text.
     """
     metadata = {"kind": kind, "many": many}
     if many:
@@ -84,7 +83,7 @@ class TensorDef:
 
 @dataclass
 class ParameterDef:
-    """A parameter or buffer of a module: its place in the table of tensors."""
+    """A parameter or buffer of a module; `tensor_id` is its index in the table of tensors."""
 
     is_buffer: bool | None = field("bool")
     tensor_id: int | None = field("int64")
@@ -93,7 +92,7 @@ class ParameterDef:
 
 @dataclass
 class AttributeDef:
-    """Since 1.1: an attribute that is no tensor, by its place in `attributes.pkl`."""
+    """A non-tensor attribute, since 1.1; `id` is its index in `attributes.pkl`."""
 
     type: str | None = field("string")
     name: str | None = field("string")
@@ -115,6 +114,8 @@ class ModuleDef:
 
 @dataclass
 class ModelDef:
+    """The root of the file: the module, and the table of all tensors that it refers to."""
+
     proto_version: int | None = field("int64")
     main_module: ModuleDef | None = field("ModuleDef")
     producer_name: str | None = field("string")
@@ -136,6 +137,7 @@ def write_model(model: ModelDef) -> str:
 
 
 def _as_json(message: Any) -> dict[str, Any]:
+    """A message as a JSON object, without its unset and empty fields."""
     found = {}
     for f in dataclasses.fields(message):
         value = getattr(message, f.name)
@@ -152,6 +154,7 @@ _WRITERS: dict[str, Callable[[Any], Any]] = {"int64": str, "bool": bool, "string
 
 
 def camel_case(name: str) -> str:
+    """`tensorId` for `tensor_id`."""
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
 
@@ -160,9 +163,9 @@ def camel_case(name: str) -> str:
 
 
 def read_model(text: str, *, archive: str = "") -> ModelDef:
-    """The message in a text. Keys that are not known are passed over, as PyTorch did since 1.2.
+    """Returns the message in a text. Unknown keys are ignored, as by PyTorch since 1.2.
 
-    Raises ArchiveError, naming the place, for what is no JSON or does not fit the messages.
+    Raises ArchiveError, with the place, if the text is not JSON or does not fit the messages.
     """
     reader = _Reader(archive)
     try:
@@ -176,7 +179,7 @@ def read_model(text: str, *, archive: str = "") -> ModelDef:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """A JSON object as it stands there, so that a key that comes twice is seen."""
+    """A JSON object as pairs, so that a key that occurs twice is noticed; a dict would hide it."""
 
 
 def _no_constant(text: str) -> Any:
@@ -184,6 +187,8 @@ def _no_constant(text: str) -> Any:
 
 
 class _Reader:
+    """Converts JSON values to messages. `path` is the place of a value, for errors."""
+
     def __init__(self, archive: str) -> None:
         self.archive = archive
 
@@ -193,6 +198,7 @@ class _Reader:
         )
 
     def message(self, kind: type[M], value: Any, path: str, depth: int) -> M:
+        """A message of class `kind`, from a JSON object."""
         if depth > DEEPEST:
             raise self.error(path[:200], f"is nested more than {DEEPEST} deep")
         if not isinstance(value, _Pairs):
@@ -215,6 +221,7 @@ class _Reader:
         return kind(**found)
 
     def field(self, f: dataclasses.Field[Any], value: object, path: str, depth: int) -> Any:
+        """The value of a field, which is a list if the field is `many`."""
         kind = f.metadata["kind"]
         if not f.metadata["many"]:
             return self.value(kind, value, path, depth)
@@ -223,6 +230,7 @@ class _Reader:
         return [self.value(kind, v, f"{path}[{i}]", depth) for i, v in enumerate(value)]
 
     def value(self, kind: str, value: object, path: str, depth: int) -> Any:
+        """A single value of a field's kind. `depth` counts the messages around it."""
         if kind in MESSAGES:
             return self.message(MESSAGES[kind], value, path, depth + 1)
         if kind == "int64":
@@ -237,7 +245,7 @@ class _Reader:
         return value
 
     def integer(self, value: Any, path: str) -> int:
-        """An int64: "12", 12, or 1.2e1."""
+        """An int64, written as "12", 12 or 1.2e1."""
         number = value
         if isinstance(value, str):
             if not re.fullmatch(r"-?[0-9]{1,19}", value):
@@ -252,6 +260,7 @@ class _Reader:
         return number
 
     def data_type(self, value: Any, path: str) -> str:
+        """The name of a data type, given by its name or its number."""
         if isinstance(value, str) and value in DATA_TYPES:
             return value
         for name, number in DATA_TYPES.items():
@@ -261,7 +270,7 @@ class _Reader:
 
 
 def _shown(value: object) -> str:
-    """A JSON value in a message, cut short."""
+    """A JSON value as the text of an error, of 60 characters at most."""
     if isinstance(value, _Pairs):
         return "an object"
     if isinstance(value, list):

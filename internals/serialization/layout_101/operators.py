@@ -1,16 +1,15 @@
-"""A call of an operator in the words of PyTorch 1.0.1: which overload it had then, and with which
-arguments.
+"""Finds the overload of PyTorch 1.0.1 for a call of an operator, and the arguments for it.
 
     aten::sum(%x, %none)                        ->  aten::sum(%x)
     aten::slice(%x, %dim, %none, %end, %step)   ->  aten::slice(%x, %dim, 0, %end, %step)
     aten::gelu(%x, "none")                      ->  RuntimeError: 1.0.1 had no gelu
 
-Operators got new arguments since, and new overloads. An argument that there was not is left out if
-it is a constant and has no effect, which is the case for its default. An argument that may be None
-today and had to be there then is filled in. Then some overload of the table `operators.yaml` takes
-what is left, or the program could not be run in 1.0.1.
+Operators have got new arguments since, and new overloads. A new argument is omitted if it is a
+constant without an effect, as its default is. An argument that may be None today, but was required
+then, is filled in. If no overload in the table `operators.yaml` takes the result, the program
+cannot be expressed in 1.0.1.
 
-How the real one differs: PyTorch never wrote an older format than its own.
+How the real one differs: PyTorch never writes an older format than its own.
 """
 
 from __future__ import annotations
@@ -37,14 +36,15 @@ from internals.jit.schema import Argument, FunctionSchema
 from internals.jit.schema_parser import parse_schema
 from internals.jit.type_variables import evaluate, match_type_variables
 
-# Arguments that came later and have no default, or another one, and the values with which an
-# operator does what it did before.
+# (operator, newer argument) -> the values for which the operator does the same as before it had the
+# argument, in addition to the argument's default. "*" is any operator.
 NEUTRAL: dict[tuple[str, str], tuple[Any, ...]] = {
     ("*", "memory_format"): (None, 0, 1), ("*", "pin_memory"): (None, False),
     ("*", "layout"): (None, 0), ("*", "dtype"): (None,), ("*", "device"): (None,),
     ("aten::_convolution", "allow_tf32"): (True, False),
 }  # fmt: skip
 
+# operators that create a tensor of the default dtype
 FACTORIES = (
     "zeros",
     "ones",
@@ -57,13 +57,13 @@ FACTORIES = (
     "zeros_like",
     "ones_like",
 )
-LARGEST = 2**63 - 1
+LARGEST = 2**63 - 1  # the end of a slice without one
 NEWEST_DTYPE = 7  # float64; complex, bool and all others came later
 
 
 class Call(NamedTuple):
-    """`arguments` are values of the graph, and Python values for constants that today's graph does
-    not have.
+    """An overload and its arguments: values of the graph, or Python values for constants that have
+    to be inserted.
     """
 
     schema: FunctionSchema
@@ -71,15 +71,15 @@ class Call(NamedTuple):
 
 
 def operators_101(symbol: str) -> list[FunctionSchema]:
-    """The overloads that 1.0.1 had of `aten::add`, in the order in which it tried them."""
+    """The overloads of a symbol (`aten::add`) in 1.0.1, in the order in which they were tried."""
     return [parse_schema(text) for text in _table().get(symbol, [])]
 
 
 def call_101(node: Node, symbol: str | None = None) -> Call:
-    """What `node` is called with in 1.0.1, there under the name `symbol`.
+    """The call in 1.0.1 that does the same as `node`, of the operator `symbol` (default: the node's
+    kind).
 
-    Raises RuntimeError, naming the operator, if 1.0.1 had no such operator or could not do with it
-    what it does today.
+    Raises RuntimeError, with the name of the operator, if 1.0.1 had no such operator or overload.
     """
     symbol = symbol or node.kind()
     candidates = _parsed(symbol)
@@ -92,12 +92,13 @@ def call_101(node: Node, symbol: str | None = None) -> Call:
         raise RuntimeError(
             f"PyTorch 1.0.1 had no {schema or symbol}; {_place(node)}. It had\n  {had}"
         )
+    # the overload that uses most of the node's own values
     return max(found, key=lambda call: sum(isinstance(a, Value) for a in call.arguments))
 
 
 def accepts(formal: Type, value: Value, env: dict[str, Type]) -> bool:
-    """Whether an argument of this type takes the value. `env` holds the type variables bound so
-    far.
+    """Whether an argument of type `formal` takes the value. `env` holds the type variables bound so
+    far, and is extended.
     """
     actual = value.type()
     if isinstance(actual, NoneType):
@@ -109,6 +110,7 @@ def accepts(formal: Type, value: Value, env: dict[str, Type]) -> bool:
 
 
 def _match(node: Node, symbol: str, schema: FunctionSchema) -> Call | None:
+    """The call of one overload, or None if it cannot do what the node does."""
     if schema.is_vararg:
         return Call(schema, node.inputs())
     given = _by_name(node, schema)
@@ -135,8 +137,8 @@ def _match(node: Node, symbol: str, schema: FunctionSchema) -> Call | None:
 def _by_name(
     node: Node, schema: FunctionSchema
 ) -> tuple[dict[str, Value], list[tuple[Argument | None, Value]]] | None:
-    """What goes where: the values for the arguments of `schema`, by name, and those that it has no
-    argument for.
+    """Assigns the node's inputs to the arguments of `schema`. Returns the values by name, and the
+    inputs that it has no argument for, with their argument today; None if some are missing.
     """
     today, names = node.schema(), [a.name for a in schema.arguments]
     formal: Sequence[Argument | None] = (
@@ -148,12 +150,13 @@ def _by_name(
     ):
         named = {f.name: v for f, v in pairs if f is not None and f.name in names}
         return named, [(f, v) for f, v in pairs if f is None or f.name not in names]
-    if len(names) <= len(pairs):  # they may have had other names
+    if len(names) <= len(pairs):  # arguments may have been renamed: assign them by position
         return {name: v for name, (_, v) in zip(names, pairs)}, pairs[len(names) :]
     return None
 
 
 def _may_leave_out(symbol: str, argument: Argument | None, value: Value) -> bool:
+    """Whether a newer argument is a constant without an effect, so that it can be omitted."""
     if argument is None or not value.isConstant():
         return False
     neutral = NEUTRAL.get((symbol, argument.name)) or NEUTRAL.get(("*", argument.name), ())
@@ -163,6 +166,7 @@ def _may_leave_out(symbol: str, argument: Argument | None, value: Value) -> bool
 
 
 def _same(a: int, b: int) -> bool:
+    """Whether two constants are equal and of one type: 0 is not False."""
     return (
         type(a) is type(b)
         and isinstance(a, (type(None), bool, int, float, str, list))
@@ -171,7 +175,9 @@ def _same(a: int, b: int) -> bool:
 
 
 def _only_element(argument: Argument, value: Value) -> Value | int | None:
-    """The one element of a list: many operators took one dimension only."""
+    """The only element of a list, for an argument that is an int: `sum(dim=[1])` was `sum(1)`.
+    None if the list has another length.
+    """
     if not isinstance(argument.type, IntType):
         return None
     constant = value.toIValue()
@@ -182,7 +188,7 @@ def _only_element(argument: Argument, value: Value) -> Value | int | None:
 
 
 def _fill(symbol: str, argument: Argument, named: dict[str, Value]) -> Any:
-    """What 1.0.1 wrote where None may stand today; None if there is nothing."""
+    """The value that 1.0.1 needed where None is allowed today; None if there is none."""
     name = symbol.removeprefix("aten::")
     if name == "slice" and argument.name in ("start", "end"):
         return 0 if argument.name == "start" else LARGEST
@@ -201,13 +207,13 @@ def _default(argument: Argument) -> Any:
 
 
 def _default_dtype(name: str, named: dict[str, Value]) -> int | None:
-    """Which dtype a factory takes today without being told; None where it depends on what is not
-    known.
+    """The code of the dtype that a factory chooses today without `dtype`; None if that cannot be
+    known here.
     """
     if name in FACTORIES:
         return get_default_dtype().code
     if name in ("randint", "randperm", "tril_indices", "triu_indices"):
-        return 4
+        return 4  # int64
     if name in ("arange", "full"):
         numbers = [named[n].type() for n in ("start", "end", "step", "fill_value") if n in named]
         if all(isinstance(t, IntType) for t in numbers):
@@ -218,6 +224,7 @@ def _default_dtype(name: str, named: dict[str, Value]) -> int | None:
 
 
 def _check_dtype(node: Node, schema: FunctionSchema, arguments: list[Any]) -> None:
+    """Raises RuntimeError if a call asks for a dtype that 1.0.1 lacked."""
     for argument, value in zip(schema.arguments, arguments):
         if (
             argument.name == "dtype"
@@ -232,7 +239,7 @@ def _check_dtype(node: Node, schema: FunctionSchema, arguments: list[Any]) -> No
 
 
 def _place(node: Node) -> str:
-    """Where a node comes from, for messages."""
+    """The line of source that a node comes from, for messages."""
     place = getattr(node.sourceRange(), "file_line_col", lambda: None)()
     return f"it is called in {place[0]}, line {place[1]}" if place else "it is called here"
 

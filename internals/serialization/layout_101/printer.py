@@ -1,4 +1,4 @@
-"""Methods as the Python text that archives of PyTorch 1.0.1 held
+"""Prints methods as the Python text in archives of PyTorch 1.0.1
 (`torch/csrc/jit/passes/python_print.cpp` of that time).
 
     op_version_set = 0
@@ -7,16 +7,16 @@
       input_2 = torch._convolution(input_1, self.conv1.weight, None, [2, 2], [3, 3], [1, 1], ...)
       return torch.relu(input_2)
 
-It is the ancestor of what `jit/python_print.py` prints. All arguments are written, those at the end
-too; keyword-only ones by name. Tensors of the module are `self.conv1.weight`, other tensors
-`CONSTANTS.c3`, which is a place in the archive's one table of tensors. A value is written inside
-the expression that uses it when it has no name and is used once, as long as that text is shorter
-than 40 characters. Where it is longer the value gets a line, and a name: `_0`, `_1`, numbered
-through the whole record.
+It is the ancestor of the format of `jit/python_print.py`. All arguments are written, defaults too;
+keyword-only ones by name. Tensors of the module are `self.conv1.weight`, other tensors
+`CONSTANTS.c3`, an index into the archive's one table of tensors. A value without a name that is
+used once is inlined into the expression that uses it, if its text has fewer than 40 characters with
+the indentation. A longer one gets a line, and a name: `_0`, `_1`, numbered through the whole
+record.
 
-How the real one differs: it did not look what else is evaluated before a value that gets a line of
-its own, so that `f(x.add_(1), long)` could change its order. Here a value that writes, prints or is
-random gets a line first.
+How the real one differs: when a value got a line of its own, it moved before the rest of its
+expression, so that `f(x.add_(1), long)` could change its order. Here, values whose order matters
+(they write, print or are random) get lines first.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ TYPES = {"NumberType": "number", "NoneType": "None", "DeviceObjType": "Device", 
 
 
 def print_101(methods: Sequence[Method], constant_id: Callable[[Any], int]) -> str:
-    """A code record. `constant_id` gives the place of a tensor in the table, and puts it there if
-    need be.
+    """The text of a code record. `constant_id` returns the index of a tensor in the table, and adds
+    it if necessary.
     """
     printer = _Printer(constant_id)
     printer.method_names.update(m.name for m in methods)
@@ -58,7 +58,9 @@ def print_101(methods: Sequence[Method], constant_id: Callable[[Any], int]) -> s
 
 
 def tensor_path(path: Path) -> str:
-    """`self.conv1.weight`, `getattr(self.layers, "0").weight`."""
+    """The expression for a tensor of the module: `self.conv1.weight`, or
+    `getattr(self.layers, "0").weight` if a name is not an identifier.
+    """
     text = "self"
     for name in path:
         text = f"{text}.{name}" if _is_plain(name) else f"getattr({text}, {quoted(name)})"
@@ -78,6 +80,8 @@ def type_text(type: Type) -> str:
 
 
 class _Printer:
+    """Prints one record: `lines` is the text so far, `texts` the expression for each value."""
+
     def __init__(self, constant_id: Callable[[Any], int]) -> None:
         self.constant_id = constant_id
         self.lines: list[str] = []
@@ -87,7 +91,7 @@ class _Printer:
         self.method_names: set[str] = set()
 
     def method(self, method: Method) -> None:
-        """A method, and behind it those that it starts by forks."""
+        """Prints a method, and after it those that it starts by forks."""
         self.started: list[Method] = []
         self.forked = method.forked
         self.used.clear()
@@ -114,6 +118,7 @@ class _Printer:
             self.method(started)
 
     def body(self, block: Block) -> None:
+        """Prints the statements of a method: long constants first, which need a line."""
         constants = constants_in_order(block, set())
         self.inlined |= inlined_nodes(block)
         self.level += 1
@@ -128,6 +133,7 @@ class _Printer:
         self.level -= 1
 
     def block(self, block: Block, has_more: bool) -> None:
+        """Prints the nodes of a block; `pass` for an empty one, unless a line follows anyway."""
         nodes = [n for n in block.nodes() if not is_constant(n)]
         if not nodes and not has_more:
             self.line("pass")
@@ -136,12 +142,13 @@ class _Printer:
             if statement is None:
                 self.expression_statement(node)
             else:
-                self.waiting = []  # it is all part of this one
+                self.waiting = []  # a statement starts a line: nothing is open before it
                 statement(self, node)
 
     # Statements
 
     def expression_statement(self, node: Node) -> None:
+        """Inlines an expression, or prints it as a line."""
         text = self.expression(node)
         inside = _consumed(node, self.inlined)
         others = [n for n in self.waiting if n not in inside]
@@ -149,6 +156,7 @@ class _Printer:
             self.waiting = [*others, node]
             self.texts[node.output()] = text
             return
+        # The line of `node` would be evaluated before the expressions that wait for a later line.
         if any(map(_order_matters, (node, *inside, *others))):
             for earlier in others:
                 self.define(earlier, self.texts[earlier.output()])
@@ -157,16 +165,19 @@ class _Printer:
         self.define(node, text)
 
     def define(self, node: Node, text: str) -> None:
+        """Prints `name = text`, with a new name for each output."""
         for value in node.outputs():
             self.name(value)
         self.line(f"{self.list(node.outputs())} = {text}" if node.outputs() else text)
 
     def fork(self, node: Node) -> None:
+        """Prints the call of a forked method, whose body follows after the current method."""
         name = self.fresh("__forked_function", self.method_names)
         self.started.append(self.forked[node]._replace(name=name))
         self.define(node, f"fork({', '.join((f'self.{name}', *map(self.use, node.inputs())))})")
 
     def unpack(self, node: Node) -> None:
+        """Prints `a, b, = whole`; the last comma unpacks a single element, too."""
         whole = self.use(node.input())
         for value in node.outputs():
             self.name(value)
@@ -174,6 +185,7 @@ class _Printer:
         self.line(f"{targets}= {whole}" if targets else whole)
 
     def if_(self, node: Node) -> None:
+        """Prints an If; each arm ends by assigning its results to the names of the outputs."""
         for value in node.outputs():
             self.name(value)
         for head, block in zip((f"if {self.use(node.input())}:", "else:"), node.blocks()):
@@ -184,6 +196,9 @@ class _Printer:
             self.level -= 1
 
     def loop(self, node: Node) -> None:
+        """Prints a loop. Its carried values have the names of the outputs, inside and outside: they
+        are assigned before the loop and at the end of its body.
+        """
         is_for = is_for_loop(node)
         (body,) = node.blocks()
         counter, *carried = body.inputs()
@@ -196,7 +211,7 @@ class _Printer:
         self.name(counter)
         if is_for:
             self.line(f"for {self.use(counter)} in range({self.use(limit)}):")
-        else:  # the counter is not used, so its name serves for the condition
+        else:  # `while` does not use the counter: its name is taken for the condition
             self.assign([counter], [condition])
             self.line(f"while {self.use(counter)}:")
         self.level += 1
@@ -219,6 +234,7 @@ class _Printer:
     def call(self, node: Node) -> str:
         namespace, _, name = node.kind().partition("::")
         formal = self.schemas[node].arguments
+        # torch.sum(x, dtype=6): keyword-only arguments with their name
         parts = [
             (f"{formal[i].name}=" if i < len(formal) and formal[i].kwarg_only else "")
             + self.use(value)
@@ -247,13 +263,14 @@ class _Printer:
         return self.literal(value)
 
     def type_is_known(self, use: Any) -> bool:
-        """Whether the schema of the user says what None stands for here."""
+        """Whether the user's schema determines the type of None, so that it needs no annotation."""
         schema = self.schemas.get(use.user)
         if schema is None or use.offset >= len(schema.arguments):
             return False
         return not free_variables(schema.arguments[use.offset].type)
 
     def literal(self, value: object) -> str:
+        """The text of a constant: a tensor is an entry of the archive's table."""
         if isinstance(value, TensorImpl):
             return f"CONSTANTS.c{self.constant_id(value)}"
         if isinstance(value, device):
@@ -273,7 +290,7 @@ class _Printer:
         self.lines.append("  " * self.level + text)
 
     def use(self, value: Value) -> str:
-        """How a value is written: its name, or the expression that makes it."""
+        """The text of a value: its name, or the expression that computes it."""
         return self.texts[value]
 
     def list(self, values: Sequence[Value]) -> str:
@@ -284,8 +301,8 @@ class _Printer:
         self.texts[value] = self.fresh(identifier(given) if given is not None else "_")
 
     def fresh(self, candidate: str, used: set[str] | None = None) -> str:
-        """`candidate`, or with a number behind it if it is taken. One counter serves all names of
-        the record.
+        """`candidate`, with a number appended if it is taken. One counter serves all names of the
+        record.
         """
         used, name = self.used if used is None else used, candidate
         while name in used or name in RESERVED:
@@ -324,7 +341,7 @@ SYNTAX: dict[str, Callable[[_Printer, Node], str]] = {
 
 
 def _consumed(node: Node, inlined: set[Node]) -> set[Node]:
-    """The nodes whose text is part of the expression of `node`."""
+    """The inlined nodes whose text is part of the expression of `node`."""
     found: set[Node] = set()
     stack = [v.node() for v in node.inputs()]
     while stack:
@@ -336,6 +353,7 @@ def _consumed(node: Node, inlined: set[Node]) -> set[Node]:
 
 
 def _order_matters(node: Node) -> bool:
+    """Whether a node writes to a tensor (`add_`), has another side effect, or is random."""
     schema = node.schema()
     writes = schema is not None and schema.is_mutable
     return writes or node.kind().endswith("_") or node.hasSideEffects() or node.isNondeterministic()

@@ -1,23 +1,22 @@
-"""Reading the archive of PyTorch 1.0 (`torch/csrc/jit/import_legacy.cpp`, which PyTorch had until
-1.10).
+"""Reads the archive of PyTorch 1.0 (`torch/csrc/jit/import_legacy.cpp`, in PyTorch until 1.10).
 
-`model.json` has a tree of modules and a table of tensors. Every module becomes one of a class of
-its own, with the tensors as parameters and buffers; its code record has the methods, as functions
-whose first argument is `self`. The code is TorchScript of operators that mostly mean today what
-they meant; for the few that don't the archive says version 1 (`script/upgraders.py`).
+`model.json` has a tree of modules and a table of tensors. Every module gets a class of its own,
+with the tensors as parameters and buffers; its code record has the methods, as functions whose
+first argument is `self`. The code is TorchScript, and most of its operators mean the same today;
+for the others the archive has its version, 1 (`script/upgraders.py`).
 
     {"name": "conv1", "parameters": [{"name": "weight", "tensorId": "1"}]}
         self.conv1.weight, tensor number 1 of the table
     {"dims": ["2", "3"], "strides": ["3", "1"], "data": {"key": "tensors/1"}}
-        a view of a record, which stays in the file
+        a view of a record, which is not copied out of the file
     op_version_set = 0
     def forward(self, x: Tensor) -> Tensor: ...
         a method
 
-Archives of 1.1 and 1.2 have the same layout, and attributes that are no tensors in a pickle. They
-load too, unless a module made its state itself (`__setstate__`), which would mean to run code.
+Archives of 1.1 and 1.2 have the same layout, and a pickle of non-tensor attributes. They can be
+loaded, too, unless a module restores its state with `__setstate__`, as that would run code.
 
-How the real one differs: it read archives of another byte order, and had quantized tensors.
+How the real one differs: it also reads archives of the other byte order, and quantized tensors.
 """
 
 from __future__ import annotations
@@ -60,10 +59,11 @@ MODEL = "model.json"
 def load_101(
     f: object, map_location: object = None, extra_files: dict[str, Any] | None = None
 ) -> RecursiveScriptModule:
-    """The module in an archive of the old layout: a path, a file object, or an ArchiveReader.
+    """Returns the module in an archive of the old layout: a path, a file object, or an
+    ArchiveReader.
 
-    `map_location` (a str or device) is where the tensors go. Raises ValueError when there is no
-    such file; ArchiveError, which names the record and the place in it, when it is no such archive.
+    `map_location` (a str or device) is the device for the tensors. Raises ValueError if there is no
+    such file; ArchiveError, which names the record and the place in it, if the archive is wrong.
     """
     location = checked_location(map_location)
     if isinstance(f, ArchiveReader):
@@ -84,6 +84,8 @@ def _load(
 
 
 class _Loading:
+    """Builds the modules of one archive. `path` is always a place in model.json, for errors."""
+
     def __init__(
         self, reader: ArchiveReader, model: ModelDef, version: int, location: device | None
     ) -> None:
@@ -92,6 +94,7 @@ class _Loading:
         self.parameters: dict[int, Parameter] = {}
         self.tensors = [self.tensor(t, f"tensors[{i}]") for i, t in enumerate(model.tensors)]
         self.code = TextBudget(reader, CODE)
+        # Since 1.2: classes and functions that several modules use.
         libraries = {
             name: self.code.text(name) for name in reader.records if name.startswith("libs/")
         }
@@ -116,7 +119,7 @@ class _Loading:
     # Tensors
 
     def tensor(self, definition: TensorDef, path: str) -> Any:
-        """A tensor of the table: a view of its storage."""
+        """A tensor of the table, as a view of its storage."""
         data_type = self.required(definition.data_type, f"{path}.dataType")
         kind = DTYPES.get(data_type)
         if kind is None:
@@ -131,6 +134,9 @@ class _Loading:
             raise self.error(path, getattr(why, "message", str(why))) from None
 
     def storage(self, definition: TensorDef, kind: dtype, path: str) -> TypedStorage:
+        """The storage of a tensor on its device. All tensors of a record share one, so they have to
+        have one dtype.
+        """
         key = self.required(definition.data.key if definition.data else None, f"{path}.data.key")
         place = self.required(definition.device, f"{path}.device")
         known = self.storages.get(key)
@@ -161,7 +167,7 @@ class _Loading:
     def module(
         self, definition: ModuleDef, path: str, prefix: tuple[str, ...]
     ) -> RecursiveScriptModule:
-        """A module and those in it, then its methods, which may read all of their tensors."""
+        """A module, with its submodules first: its methods may read tensors of all of them."""
         name = self.required(definition.name, f"{path}.name")
         if "." in name and len(prefix) > 1:
             raise self.error(f"{path}.name", f"'{name[:200]}' has a dot in it")
@@ -201,6 +207,9 @@ class _Loading:
         kind: str,
         path: str,
     ) -> None:
+        """Adds an attribute of type `kind_of` to a class and its values. `kind` is "module",
+        "parameter", "buffer" or "attribute".
+        """
         if not name or "." in name:
             raise self.error(path, f"must be the name of a {kind}, not '{name[:200]}'")
         if name in values:
@@ -211,6 +220,7 @@ class _Loading:
     def add_tensors(
         self, type: ClassType, values: dict[str, Any], definition: ModuleDef, path: str
     ) -> None:
+        """Adds the parameters and buffers of a module, by their index in the table of tensors."""
         for i, parameter in enumerate(definition.parameters):
             place = f"{path}.parameters[{i}]"
             number = self.required(parameter.tensor_id, f"{place}.tensorId")
@@ -225,7 +235,7 @@ class _Loading:
             )
 
     def parameter(self, number: int) -> Parameter:
-        """The parameter for a place in the table: one place, one parameter."""
+        """The parameter for an index in the table. Modules that name the same index share it."""
         if number not in self.parameters:
             t = self.tensors[number]
             self.parameters[number] = Parameter(t.detach(), requires_grad=t.requires_grad)
@@ -234,13 +244,13 @@ class _Loading:
     def add_attributes(
         self, type: ClassType, values: dict[str, Any], definition: ModuleDef, path: str
     ) -> None:
-        """What 1.1 and 1.2 kept in the pickle."""
+        """Adds the attributes that 1.1 and 1.2 kept in a pickle."""
         for i, attribute in enumerate(definition.attributes):
             place = f"{path}.attributes[{i}]"
             name, text = attribute.name or "", self.required(attribute.type, f"{place}.type")
             number = self.required(attribute.id, f"{place}.id")
             if name in values and text == "Tensor":
-                continue  # a buffer, which is said twice
+                continue  # a buffer, which is listed twice
             if not 0 <= number < len(self.attributes):
                 raise self.error(
                     f"{place}.id", f"is {number}, and there are {len(self.attributes)} attributes"
@@ -253,6 +263,7 @@ class _Loading:
             )
 
     def type_of(self, text: str) -> Any:
+        """The type that an annotation such as `List[int]` means."""
         from internals.jit.frontend.build_expressions import build_expression
         from internals.jit.frontend.source import parse_expression
 
@@ -260,6 +271,7 @@ class _Loading:
         return type_of_expr(build_expression(context, parse_expression(text)), self.namespace)
 
     def attribute_values(self) -> list[Any]:
+        """The values of all attributes, in the order of the pickle; [] before 1.1."""
         record = "attributes.pkl"
         if not self.reader.has(record):
             return []
@@ -276,6 +288,7 @@ class _Loading:
         return list(found)
 
     def find_global(self, module: str, name: str) -> Any:
+        """The constructor for a name in the pickle, where a tensor is its index in the table."""
         if (module, name) in (
             ("__main__", "TensorID"),
             ("torch.jit._pickle", "build_tensor_from_id"),
@@ -293,8 +306,8 @@ class _Loading:
     # Code
 
     def add_methods(self, type: ClassType, record: str) -> None:
-        """The functions of a code record become methods. Their bodies are compiled when they are
-        first run.
+        """Adds the functions of a code record as methods. Their bodies are compiled when they are
+        first called.
         """
         text = self.code.text(record)
         with refusing(self.reader.name, record):
@@ -303,7 +316,7 @@ class _Loading:
             context = ArchiveSource(text, record, 1)
             for definition in definitions:
                 if isinstance(definition, (ast.Import, ast.ImportFrom)):
-                    continue  # 1.2 names the libraries it uses; they are found when they are used
+                    continue  # of a library, in 1.2: names are resolved when they are used
                 if not isinstance(definition, ast.FunctionDef):
                     raise ValueError(
                         f"line {definition.lineno}: there are only methods in a code record"
@@ -321,7 +334,7 @@ class _Loading:
 
 
 def _check_version(statement: ast.stmt) -> None:
-    """The first line: `op_version_set = 0`."""
+    """Raises ValueError unless the first line is like `op_version_set = 0`."""
     if not (isinstance(statement, ast.Assign) and is_name(statement.targets[0], "op_version_set")):
         raise ValueError("expected an assignment to op_version_set")
     value = statement.value
@@ -334,7 +347,7 @@ def _no_storages(persistent_id: Any) -> Any:
 
 
 class _Function(Constructor):
-    """A function that a pickle may call."""
+    """A function of one argument that a pickle may call."""
 
     def __init__(self, name: str, function: Callable[[Any], Any]) -> None:
         self.name, self.function = name, function

@@ -1,22 +1,21 @@
-"""Writing the archive of PyTorch 1.0, which the talk shows (`torch/csrc/jit/export.cpp`,
-`ScriptModuleSerializer`, of that time).
+"""Writes the archive of PyTorch 1.0, which the talk shows (`ScriptModuleSerializer` in
+`torch/csrc/jit/export.cpp` of that time).
 
     resnet/version            1
-    resnet/code/resnet.py     the methods of the module, and one record for every submodule that has
-                              some itself
+    resnet/code/resnet.py     the methods of the module; one more record for every submodule that
+                              has methods
     resnet/tensors/0, 1, ...  the storages
     resnet/model.json         the modules, and for each tensor its storage, sizes and strides
 
-A module of 1.0 is a tree of tensors with code at some of its nodes; its methods read the tensors of
-the whole tree below. A traced module has code at the root only, for the trace is one graph. What
-has no place in this, attributes that are no tensors, is folded into the code as constants
-(`lower.py`).
+A module of 1.0 is a tree of tensors with code at some of its nodes; the methods of a node read the
+tensors of the whole tree below it. A traced module has code only at the root, as its trace is one
+graph. Non-tensor attributes have no place in this; they become constants in the code (`lower.py`).
 
-All tensors are in one table, the constants of the code too. Several may be views of one storage,
-which is written once, whole.
+All tensors are in one table, also the constants of the code. Several may be views of one storage,
+which is written once and completely.
 
-How the real one differs: a constant that equals a parameter was stored as that parameter, and
-changed with it; here constants only share a place with constants.
+How the real one differs: it stored a constant that equals a parameter as that parameter, so that
+they changed together; here constants share an entry only with other constants.
 """
 
 from __future__ import annotations
@@ -41,27 +40,30 @@ from .printer import print_101
 if TYPE_CHECKING:
     from internals.nn.module import Module
 
+# dtype -> the name that 1.0 wrote: UINT8 and not BYTE, and no BOOL
 DATA_TYPE_OF = {kind: name for name, kind in DTYPES.items() if name not in ("BYTE", "BOOL")}
 
 
 def save_101(m: ScriptFunction | ScriptModule | Module, f: object) -> None:
-    """Write a compiled module or function `m` to a path or file object `f`, so that PyTorch 1.0.1
-    reads and runs it.
+    """Writes a compiled module or function `m` to a path or file object `f`, so that PyTorch 1.0.1
+    can read and run it.
 
-    Raises RuntimeError, and leaves no file, for what 1.0.1 could not have saved or run: operators,
-    dtypes and types it did not have, attributes that methods set, calls of Python functions. The
-    message names it.
+    Raises RuntimeError, and leaves no file, for anything that 1.0.1 could not save or run:
+    operators, dtypes and types that it lacked, attributes that methods set, calls of Python
+    functions. The message names it.
     """
     with ArchiveWriter(f) as archive:
         _Saving(archive).save(m)
 
 
 class _Saving:
+    """The state of one save: the table of tensors, and the storages that they are views of."""
+
     def __init__(self, archive: ArchiveWriter) -> None:
         self.archive = archive
         self.tensors: list[TensorDef] = []
-        self.constants: list[tuple[int, Any]] = []
-        # by identity and dtype: record and storage
+        self.constants: list[tuple[int, Any]] = []  # index in the table, tensor
+        # (id of the storage, dtype): name of its record, storage
         self.storages: dict[tuple[int, Any], tuple[str, Storage]] = {}
 
     def save(self, m: ScriptFunction | ScriptModule | Module) -> None:
@@ -76,8 +78,8 @@ class _Saving:
         self.archive.write("model.json", write_model(model).encode())
 
     def module(self, module: ScriptModule, path: tuple[str, ...]) -> ModuleDef:
-        """A module: its own tensors, then its code, then its submodules. That is the order of the
-        table of tensors.
+        """The definition of a module: first its own tensors, then its code (with its constants),
+        then its submodules. PyTorch's table of tensors has this order.
         """
         definition = ModuleDef(name=path[-1], optimize=True)
         for name, t, is_buffer in _tensors_of(module):
@@ -87,7 +89,7 @@ class _Saving:
             )
         functions = [
             f for f in module._jit_type.methods.values() if not f.name.startswith("__")
-        ]  # as __len__ of a ModuleList
+        ]  # without `__len__` of a ModuleList
         if functions and not is_part_of_trace(module):
             methods = [self.method(function, module) for function in functions]
             definition.torchscript_arena = self.code("_".join(path), methods)
@@ -99,7 +101,7 @@ class _Saving:
         return definition
 
     def function(self, function: ScriptFunction | Module) -> ModuleDef:
-        """A function is saved as a module without tensors whose `forward` it is."""
+        """The definition of a module without tensors, whose `forward` is the function."""
         if not isinstance(function, ScriptFunction):
             raise TypeError(
                 f"only compiled modules and functions can be saved, not a {type(function).__name__}"
@@ -109,20 +111,22 @@ class _Saving:
         return ModuleDef(torchscript_arena=arena, name=self.archive.top, optimize=True)
 
     def method(self, function: ScriptFunction, module: ScriptModule) -> Method:
+        """A method in the form of 1.0.1, with the names that a trace gave to its inputs."""
         method = method_101(function, module)
         if isinstance(module, TracedModule):
             name_inputs(method)
         return method
 
     def code(self, name: str, methods: list[Method]) -> RecordRef:
+        """Writes a record of code, under a name that is still free."""
         record = stem = f"code/{re.sub('[^A-Za-z0-9_]', '_', name)}"
-        while f"{record}.py" in self.archive.records:  # a_b and a.b
+        while f"{record}.py" in self.archive.records:  # the modules a_b and a.b are both "a_b"
             record += "_"
         self.archive.write(f"{record}.py", print_101(methods, self.constant).encode())
         return RecordRef(f"{record if record != stem else stem}.py")
 
     def constant(self, t: Any) -> int:
-        """The place of a constant in the table."""
+        """The index of a constant in the table; equal constants share an entry."""
         for i, known in self.constants:
             if (
                 known.dtype is t.dtype
@@ -135,7 +139,9 @@ class _Saving:
         return self.constants[-1][0]
 
     def tensor(self, t: Tensor, what: str) -> int:
-        """Put a tensor into the table, and its storage among those to be written."""
+        """Adds a tensor to the table and its storage to those to be written; returns the index.
+        `what` names it in errors.
+        """
         data_type = DATA_TYPE_OF.get(t.dtype)
         if data_type is None:
             raise RuntimeError(
@@ -160,9 +166,9 @@ class _Saving:
 
 
 def name_inputs(method: Method) -> None:
-    """Inputs that go straight into a layer are called `input`, as they were there: a trace of 1.0
-    called a value by the last variable that held it, and all functions of `nn.functional` call
-    theirs so."""
+    """Names inputs that go straight into a layer `input`. A trace of 1.0 named a value after the
+    last variable that held it, and that is the parameter's name in `nn.functional`.
+    """
     for value in method.graph.inputs()[1 : len(method.schema.arguments)]:
         users = {use.user for use in value.uses()}
         first = next((n for n in all_nodes(method.graph.block()) if n in users), None)
@@ -171,6 +177,7 @@ def name_inputs(method: Method) -> None:
 
 
 def _tensors_of(module: ScriptModule) -> Iterator[tuple[str, Tensor, bool]]:
+    """Yields the name of each parameter and buffer, the tensor, and whether it is a buffer."""
     for name, attribute in module._jit_type.attributes.items():
         if attribute.kind in ("parameter", "buffer"):
             t = (module._parameters if attribute.kind == "parameter" else module._buffers)[name]
@@ -179,5 +186,5 @@ def _tensors_of(module: ScriptModule) -> Iterator[tuple[str, Tensor, bool]]:
 
 
 def is_part_of_trace(module: ScriptModule) -> bool:
-    """Whether it is inside of a traced module, whose one graph has all that happens in it."""
+    """Whether a module is inside of a traced one, whose single graph contains its code."""
     return isinstance(module, TracedModule) and not isinstance(module, TopLevelTracedModule)

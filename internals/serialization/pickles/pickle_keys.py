@@ -1,11 +1,14 @@
-"""Which objects may be keys of a dict in a file.
+"""Decides which objects may be keys of a dict in a file.
 
-A key is hashed, and a file can make that harmful: the hash of a tuple in a tuple in a tuple
-recurses until the stack is full, that of `((a, a), (a, a))`, with `a` made the same way forty
-times, takes forever, and integers can be chosen so that all of them have the same hash, which turns
-a dict into a list. So keys are scalars and small tuples of them, few with the same hash.
+A key is hashed, and a malicious file can exploit that in three ways:
 
-How the real one differs: PyTorch takes whatever Python can hash, and hashes it.
+- the hash of a tuple in a tuple in a tuple ... recurses until the stack overflows;
+- with `a = (a, a)` repeated forty times, the hash visits 2^40 items;
+- integers can be chosen so that all have the same hash, which makes a dict as slow as a list.
+
+So keys are scalars and small tuples of them, and only a few may have the same hash.
+
+How the real one differs: PyTorch takes every key that Python can hash.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from internals.core.tensor_impl import TensorImpl
 from ..errors import ArchiveError
 
 SCALARS = frozenset((type(None), bool, int, float, complex, str, bytes, dtype, device, layout))
-MAX_ITEMS = 64
+MAX_ITEMS = 64  # of a tuple with all tuples inside of it
 MAX_SAME_HASH = 64
 
 
@@ -39,20 +42,21 @@ def is_key(key: Any) -> bool:
 
 
 class KeyCheck:
-    """Sees all keys of one pickle."""
+    """Checks all keys of one pickle; an object is called with each key."""
 
     def __init__(self) -> None:
-        # how many keys had that hash, of those with whose hashes a file can play
+        # hash -> number of keys that had it; only for kinds of keys whose hashes can be chosen
         self.seen: dict[int, int] = {}
 
     def __call__(self, key: Any) -> None:
-        """Raises ArchiveError unless `key` can be one, and a dict with such keys is fast."""
+        """Raises ArchiveError unless `key` is allowed, and a dict with all keys so far is fast."""
         kind = type(key)
-        if kind is str:
+        if kind is str:  # hashed with a random seed: a file cannot choose the hash
             return
         if not is_key(key):
             what = "keys are numbers, strings, tensors and small tuples of them"
             raise ArchiveError(f"a {kind.__name__} cannot be a key here: {what}")
+        # A large int has the hash `n mod (2^61 - 1)`: any number of them have the same one.
         if kind in (tuple, Size) or kind is int and not -1 << 63 <= key < 1 << 64:
             value = hash(key)
             n = self.seen[value] = self.seen.get(value, 0) + 1

@@ -1,13 +1,14 @@
-"""The classes and functions that a file may name, and what they stand for here
+"""The classes and functions that a file may name, and their replacements here
 (`torch/_weights_only_unpickler.py`, `torch/_utils.py`).
 
-A pickle calls things by the names they have in PyTorch: `torch._utils._rebuild_tensor_v2`,
-`collections.OrderedDict`. Each name in `ALLOWED` stands for a `Constructor` of ours or for a value;
-no name leads to an import. The longest of them makes a tensor: a view of a storage from sizes and
-strides that a file claims, so every element is shown to lie in the storage first.
+A pickle refers to classes and functions by their names in PyTorch:
+`torch._utils._rebuild_tensor_v2`, `collections.OrderedDict`. Each name in `ALLOWED` stands for a
+`Constructor` of ours or for a value; no name leads to an import. The most important one creates a
+tensor: a view of a storage with the sizes and strides in the file, after a check that every element
+is inside the storage.
 
-How the real one differs: it calls PyTorch's own functions, and users may add names
-(`torch.serialization.add_safe_globals`).
+How the real one differs: it calls PyTorch's own functions, and users may add names with
+`torch.serialization.add_safe_globals`.
 """
 
 from __future__ import annotations
@@ -34,14 +35,12 @@ from .pickle_keys import is_key
 from .unpickler import Constructor
 
 MAX_DIMS = 64  # numpy's limit
-MAX_BYTES = 1 << 62
+MAX_BYTES = 1 << 62  # more than any memory, and within int64
 
 
 def find_allowed(module: str, name: str) -> Any:
-    """The constructor or value of that name. Raises ArchiveError for a name that is not in
-    `ALLOWED`.
-    """
-    # names Python 2 had
+    """The constructor or value for a name. Raises ArchiveError if it is not in `ALLOWED`."""
+    # Protocol 2 has the names of Python 2: `__builtin__.set` is `builtins.set`.
     module, name = NAME_MAPPING.get((module, name), (IMPORT_MAPPING.get(module, module), name))
     found = ALLOWED.get((module, name))
     if found is None:
@@ -55,10 +54,11 @@ def find_allowed(module: str, name: str) -> Any:
 
 
 class Function(Constructor):
-    """A function of ours. `hashes` says that it makes keys of what its arguments contain."""
+    """A function of ours. `hashes` tells that it uses items of its arguments as keys."""
 
     def __init__(self, name: str, function: Callable[..., Any], hashes: bool = False) -> None:
         self.name, self.function, self.hashes = name, function, hashes
+        # bytes that an object of it takes at least, for the limit on memory: a tensor takes more
         self.nbytes = 300 if "rebuild" in name else 100
 
     def __call__(self, *args: Any) -> Any:
@@ -66,14 +66,15 @@ class Function(Constructor):
 
 
 class StorageClass(Constructor):
-    """`torch.FloatStorage` and its like occur in persistent ids. `dtype` is None for those that are
-    not known here.
+    """`torch.FloatStorage` and the like, which occur in persistent ids. `dtype` is None if it does
+    not exist here.
     """
 
     def __init__(self, name: str, kind: dtype | None) -> None:
         self.name, self.dtype = name, kind
 
     def known_dtype(self) -> dtype:
+        """The dtype; ArchiveError if it does not exist here."""
         if self.dtype is None:
             raise ArchiveError(
                 f"{self.name}: there are no tensors of this dtype here; save t.float()"
@@ -82,9 +83,7 @@ class StorageClass(Constructor):
 
 
 class OrderedDictClass(Constructor):
-    """`collections.OrderedDict`. Its state are attributes, such as the `_metadata` of a state
-    dict.
-    """
+    """`collections.OrderedDict`. Its state are attributes: a state dict has `_metadata`."""
 
     name = "collections.OrderedDict"
 
@@ -109,9 +108,11 @@ class TensorClass(Constructor):
 
 
 def set_attributes(obj: Any, state: Any) -> None:
-    """`obj.__dict__.update(state)` for names that mean nothing to its class."""
+    """Sets attributes as by `obj.__dict__.update(state)`. Raises ArchiveError for names that the
+    class has, so that a file cannot replace a method.
+    """
     if type(state) is tuple and len(state) == 2 and not state[1]:
-        state = state[0]  # of (attributes, slots)
+        state = state[0]  # (attributes, slots), as Python writes it for an object without slots
     if type(state) is not dict:
         raise ArchiveError(
             f"the attributes of a {type(obj).__name__} are in a dict, not in a "
@@ -141,6 +142,9 @@ def rebuild_tensor_v2(
     hooks: Any,
     metadata: Any = None,
 ) -> Any:
+    """A view of a storage. `hooks` are ignored, as they would be code; `metadata` marks a lazy
+    conjugate or negative, which do not exist here.
+    """
     if metadata:
         raise ArchiveError(
             f"a tensor with {list(metadata)}: save it after resolve_conj() and resolve_neg()"
@@ -158,7 +162,7 @@ def rebuild_tensor_v3(
     kind: Any,
     metadata: Any = None,
 ) -> Any:
-    """The same for a storage of bytes that is looked at as dtype `kind`."""
+    """The same for a storage of bytes, whose elements have the dtype `kind`."""
     if not isinstance(kind, dtype) or not isinstance(storage, TypedStorage):
         raise ArchiveError("a tensor is made of a storage and a dtype")
     return rebuild_tensor_v2(
@@ -175,7 +179,7 @@ def rebuild_tensor_v3(
 def rebuild_meta_tensor(
     kind: dtype, sizes: Sequence[int], strides: Sequence[int], requires_grad: bool
 ) -> Any:
-    """A tensor without memory."""
+    """A tensor on the meta device, which has no memory."""
     if not isinstance(kind, dtype):
         raise ArchiveError("a tensor on the meta device has a dtype")
     check_geometry(sizes, strides, kind)
@@ -198,7 +202,7 @@ def rebuild_parameter_with_state(data: Tensor, requires_grad: bool, hooks: Any, 
 
 
 def rebuild_from_type(function: Function, kind: TensorClass, args: Any, state: Any) -> Any:
-    """A tensor somebody hung attributes on."""
+    """A tensor or parameter with attributes that the user has set on it."""
     if (
         not isinstance(function, Function)
         or function not in REBUILD
@@ -213,15 +217,15 @@ def rebuild_from_type(function: Function, kind: TensorClass, args: Any, state: A
 def view_of(
     storage: TypedStorage, offset: int, sizes: Sequence[int], strides: Sequence[int]
 ) -> Any:
-    """A tensor that looks at `storage`. Raises ArchiveError unless each of its elements lies in
-    it.
+    """A tensor that is a view of `storage`. Raises ArchiveError unless each of its elements is
+    inside of it: otherwise a file could read and write any memory of the process.
     """
     if not isinstance(storage, TypedStorage):
         raise ArchiveError(f"a tensor is made of a storage, not of a {type(storage).__name__}")
     check_geometry(sizes, strides, storage.dtype)
     if type(offset) is not int or not 0 <= offset < MAX_BYTES:
         raise ArchiveError(f"a tensor cannot begin at element {offset!r} of its storage")
-    end = offset + span_of(sizes, strides)
+    end = offset + span_of(sizes, strides)  # one more than the largest index in the storage
     if end > storage.size() and end > offset:
         raise ArchiveError(
             f"a tensor of sizes {list(sizes)} and strides {list(strides)} at offset {offset} "
@@ -234,7 +238,7 @@ def view_of(
 
 
 def check_geometry(sizes: Sequence[int], strides: Sequence[int], kind: dtype) -> None:
-    """Raises ArchiveError unless these can be the sizes and strides of a tensor."""
+    """Raises ArchiveError unless these can be the sizes and strides of a tensor of dtype `kind`."""
     for name, values in (("sizes", sizes), ("strides", strides)):
         if (
             type(values) not in (tuple, Size)
@@ -246,11 +250,13 @@ def check_geometry(sizes: Sequence[int], strides: Sequence[int], kind: dtype) ->
             raise ArchiveError(f"the {name} of a tensor are not negative, nor beyond all memory")
     if len(sizes) != len(strides):
         raise ArchiveError(f"a tensor with {len(sizes)} sizes and {len(strides)} strides")
+    # Empty dimensions count as 1: (0, 2^61, 2^61) is refused, too.
     if max(prod(max(n, 1) for n in sizes), *strides, 0) * kind.itemsize >= MAX_BYTES:
         raise ArchiveError("a tensor with more elements than can be counted")
 
 
 def marked(t: Tensor, requires_grad: bool) -> Any:
+    """`t`, with `requires_grad` set as the file says."""
     if type(requires_grad) is not bool:
         raise ArchiveError("requires_grad is neither True nor False")
     if not requires_grad:
@@ -265,7 +271,7 @@ def marked(t: Tensor, requires_grad: bool) -> Any:
 
 
 def encode(text: Any, encoding: str) -> bytes:
-    """Bytes, the way protocol 2 writes them."""
+    """Bytes, which protocol 2 writes as a str with the same codes."""
     if type(text) is not str or encoding not in ("latin1", "latin-1"):
         raise ArchiveError("bytes are made of a str in latin1")
     return text.encode("latin1")
@@ -319,13 +325,14 @@ def get_layout(name: str) -> layout:
 
 
 def list_itself(items: Sequence[Scalar | Tensor]) -> list[Any]:
-    """TorchScript says of a list what it is a list of; in Python it is just the list."""
+    """The list itself: TorchScript marks a list with its type, which Python does not need."""
     if type(items) is not list:
         raise ArchiveError("a typed list is made of a list")
     return items
 
 
 def value_itself(value: Any, type_name: str) -> Any:
+    """The value itself, without the type that TorchScript has marked it with."""
     return value
 
 
@@ -364,6 +371,6 @@ _CONSTRUCTORS: list[Any] = [
     StorageClass("torch.storage.UntypedStorage", dt.uint8),
 ]
 
-# (module, name): what it stands for.
+# (module, name) -> the constructor or value for it
 ALLOWED: dict[tuple[str, str], Any] = {tuple(c.name.rsplit(".", 1)): c for c in _CONSTRUCTORS}
 ALLOWED |= {("torch", kind.name): kind for kind in dt.ALL}

@@ -1,18 +1,22 @@
-"""Objects as a pickle: a program for a small stack machine that builds them again
+"""Writes objects as a pickle: a program for a small stack machine that builds them again
 (`torch/csrc/jit/serialization/pickler.cpp`).
 
-`[1, (2, x)]` becomes: an empty list, a mark, 1, a mark, 2, ..., make a tuple of what is above the
-mark, append what is above the mark to the list. What has been built once is put into a numbered
-*memo* and fetched from there the second time, so an object that occurs twice is one object again
-afterwards, and a list may contain itself.
+`[1, (2, x)]` becomes:
 
-A pickle holds no numbers of tensors. It names a storage by a *persistent id*, `("storage",
-FloatStorage, "0", "cpu", 6)`, and whoever reads it is asked for that storage; `storages.py` keeps
-them. Protocol 2 is written, since real PyTorch reads no other without being told to execute what it
-finds.
+    EMPTY_LIST                 push []
+    MARK 1                     push a mark and 1
+    2 x TUPLE2                 push 2 and x, replace them by the tuple (2, x)
+    APPENDS                    pop everything above the mark, and append it to the list
 
-How the real one differs: `torch.save` uses Python's own `pickle`, whose bytes these are; the C++
-one memoizes less.
+An object is also put into a numbered *memo*, and fetched from there the second time. So an object
+that occurs twice is one object again afterwards, and a list may contain itself.
+
+A pickle does not contain the elements of tensors. It names a storage by a *persistent id*,
+`("storage", FloatStorage, "0", "cpu", 6)`, and the reader provides that storage; see `storages.py`.
+It is written in protocol 2, the only one that PyTorch reads with `weights_only=True`, its default.
+
+How the real one differs: `torch.save` uses Python's own `pickle`, which writes the same bytes; the
+C++ one memoizes less.
 """
 
 from __future__ import annotations
@@ -33,17 +37,24 @@ from internals.storage import TypedStorage
 from .pickle_keys import is_key
 from .storages import StorageTable
 
+<<<<<<< HEAD
+=======
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
+# the instructions, each of one byte
+>>>>>>> g9
 PROTO, STOP, MARK = b"\x80\x02", b".", b"("
 CONSTANTS = {None: b"N", True: b"\x88", False: b"\x89"}
 EMPTY_LIST, EMPTY_DICT, EMPTY_TUPLE = b"]", b"}", b")"
 TUPLE, TUPLES = b"t", (b")", b"\x85", b"\x86", b"\x87")
 APPEND, APPENDS, SETITEM, SETITEMS = b"a", b"e", b"s", b"u"
 REDUCE, NEWOBJ, BUILD, BINPERSID = b"R", b"\x81", b"b", b"Q"
-BATCH = 1000  # as many items are on the stack at a time
+BATCH = 1000  # items that are on the stack before they are appended
 
 
 class Reduced(NamedTuple):
-    """An object of a class of the archive's own: `module.name.__new__()`, then its state."""
+    """An object of a class that the archive defines: `module.name.__new__()`, then its state."""
 
     module: str
     name: str
@@ -51,7 +62,7 @@ class Reduced(NamedTuple):
 
 
 class Global(NamedTuple):
-    """A class or function among the arguments of another."""
+    """A class or function that is an argument of a call."""
 
     module: str
     name: str
@@ -60,13 +71,13 @@ class Global(NamedTuple):
 def calling(
     module: str, name: str, args: Callable[[Any], tuple[Any, ...]]
 ) -> Callable[[Any, Any], None]:
-    """Saves an object as the call of this function with `args(object)`."""
+    """A writer that saves an object as the call of `module.name` with `args(object)`."""
     return lambda pickler, obj: pickler.save_reduce(obj, module, name, args(obj))
 
 
 class Pickler:
-    """Writes one pickle. `reduce_object` may say how to write an object that is none of the types
-    known here.
+    """Writes one pickle. `reduce_object` may return the form of an object whose type is unknown
+    here.
     """
 
     def __init__(
@@ -77,11 +88,12 @@ class Pickler:
         self.storages, self.reduce_object = storages, reduce_object
         self.out = bytearray()
         self.memo: dict[Any, int] = {}  # a global's (module, name), or the id of an object
-        self.kept: list[Any] = []  # so that no id is used twice
+        # Memoized objects are kept alive: the id of a freed object could be used again.
+        self.kept: list[Any] = []
 
     def dump(self, obj: object) -> bytes:
-        """The pickle of `obj`. Raises TypeError, naming the place, for something that cannot be
-        saved.
+        """The pickle of `obj`. Raises TypeError, with the place, if it contains an object that
+        cannot be saved.
         """
         self.out += PROTO
         try:
@@ -94,7 +106,7 @@ class Pickler:
         return bytes(self.out)
 
     def save(self, obj: Any) -> None:
-        """Leaves `obj` on the stack of the machine that will read this."""
+        """Writes instructions that push `obj` on the reader's stack."""
         if not self.recall(id(obj)):
             save = self.writers.get(type(obj))
             if save is not None:
@@ -105,16 +117,17 @@ class Pickler:
     # The memo
 
     def memoize(self, obj: object) -> None:
-        """What is on top of the stack is `obj`: the next time it is fetched."""
+        """Puts the top of the stack, which is `obj`, into the memo."""
         self.kept.append(obj)
         self.remember(id(obj))
 
     def remember(self, key: int | Sequence[str]) -> None:
+        """Puts the top of the stack into the memo under the next number (BINPUT, LONG_BINPUT)."""
         n = self.memo[key] = len(self.memo)
         self.out += b"q%c" % n if n < 256 else b"r" + struct.pack("<I", n)
 
     def recall(self, key: int | Sequence[str]) -> bool:
-        """Fetches what was memoized under `key`. False when nothing was."""
+        """Pushes the object memoized under `key` (BINGET, LONG_BINGET); False if there is none."""
         n = self.memo.get(key)
         if n is None:
             return False
@@ -127,11 +140,13 @@ class Pickler:
         self.out += CONSTANTS[obj]
 
     def save_int(self, obj: int) -> None:
+        """An int in 1 or 2 bytes without a sign, 4 with a sign, or as many as it needs."""
         if 0 <= obj < 1 << 16:
             self.out += b"K%c" % obj if obj < 256 else b"M" + struct.pack("<H", obj)
         elif -1 << 31 <= obj < 1 << 31:
             self.out += b"J" + struct.pack("<i", obj)
         else:
+            # two's complement with room for the sign: -128 takes one byte, 128 two
             data = obj.to_bytes(
                 (obj if obj >= 0 else ~obj).bit_length() // 8 + 1, "little", signed=True
             )
@@ -155,7 +170,7 @@ class Pickler:
         if len(obj) > 3:
             self.out += MARK
         self.save_each(obj)
-        if id(obj) in self.memo:
+        if id(obj) in self.memo:  # one of its items has saved it
             raise NotSavable("a tuple that contains itself")
         self.out += TUPLES[len(obj)] if len(obj) <= 3 else TUPLE
         if obj:
@@ -163,7 +178,7 @@ class Pickler:
 
     def save_list(self, obj: list[Any]) -> None:
         self.out += EMPTY_LIST
-        self.memoize(obj)
+        self.memoize(obj)  # before its items, so that they may refer to it
         if len(obj) == 1:
             self.save_each(obj)
             self.out += APPEND
@@ -174,8 +189,8 @@ class Pickler:
             self.out += APPENDS
 
     def save_each(self, items: Sequence[Any], start: int = 0) -> None:
-        """Leaves all of them on the stack. They are the items from `start` on of what is being
-        saved.
+        """Pushes the items, which begin at index `start` of their container; an error gets the
+        index as its place.
         """
         i = start - 1
         try:
@@ -192,7 +207,7 @@ class Pickler:
         self.save_items(obj)
 
     def save_items(self, obj: Mapping[Any, Any]) -> None:
-        """Enters the keys and values of `obj` into the dict on top of the stack."""
+        """Adds the keys and values of `obj` to the dict on top of the stack."""
         items = list(obj.items())
         for start in range(0, len(items), BATCH):
             if len(items) > 1:
@@ -214,7 +229,7 @@ class Pickler:
     def save_ordered_dict(self, obj: OrderedDict[Any, Any]) -> None:
         self.save_reduce(obj, "collections", "OrderedDict", ())
         self.save_items(obj)
-        if vars(obj):  # `_metadata`, which `state_dict()` hangs on its result
+        if vars(obj):  # `_metadata`, an attribute that `state_dict()` sets on its result
             self.save_attributes(obj)
             self.out += BUILD
 
@@ -228,18 +243,19 @@ class Pickler:
     # What PyTorch adds
 
     def save_tensor(self, obj: Any) -> None:
-        """How to make it, and of what: a storage, an offset into it, sizes, strides, whether it
-        requires a gradient.
+        """A tensor as the call of a function with its storage, offset, sizes, strides and
+        `requires_grad`.
         """
         function, args = tensor_recipe(obj)
         state = obj.__dict__
-        if state:  # attributes that somebody hung on it
+        if state:  # attributes that the user has set
             recipe = (Global("torch._utils", function), Global("torch", "Tensor"), args, state)
             self.save_reduce(obj, "torch._tensor", "_rebuild_from_type_v2", recipe)
         else:
             self.save_reduce(obj, "torch._utils", function, args)
 
     def save_parameter(self, obj: Tensor) -> None:
+        """A parameter as the call of a function with its data."""
         data = obj.detach()
         hooks: OrderedDict[str, Any] = OrderedDict()
         args = (data, obj.requires_grad, hooks)
@@ -251,7 +267,9 @@ class Pickler:
             self.save_reduce(obj, "torch._utils", "_rebuild_parameter", args)
 
     def save_persistent_id(self, storage: Storage, kind: dtype | None) -> None:
-        """The name of a storage, in elements of dtype `kind`, or in bytes."""
+        """The persistent id of a storage: its size is in elements of dtype `kind`, or in bytes for
+        None.
+        """
         key = self.storages.key_of(storage, kind)
         if kind is None:
             name, size = Global("torch.storage", "UntypedStorage"), storage.nbytes()
@@ -264,13 +282,13 @@ class Pickler:
         self.out += BINPERSID
 
     def save_global(self, module: str, name: str) -> None:
-        """A class or function by its name."""
+        """Pushes a class or function by its name."""
         if not self.recall((module, name)):
             self.out += f"c{module}\n{name}\n".encode()
             self.remember((module, name))
 
     def save_reduce(self, obj: object, module: str, name: str, args: tuple[Any, ...]) -> None:
-        """`obj` as the call of a function that gives it."""
+        """`obj` as the call of a function that returns it."""
         self.save_global(module, name)
         self.save_tuple(args)
         self.out += REDUCE
@@ -284,8 +302,8 @@ class Pickler:
         self.out += BUILD
 
     def save_other(self, obj: Tensor) -> None:
-        """An object of no type in the table: a parameter, perhaps, or what `reduce_object`
-        knows.
+        """An object whose type is not in `writers`: one that `reduce_object` knows, a tensor or a
+        parameter. Raises NotSavable for others.
         """
         reduced = self.reduce_object(obj)
         if reduced is not None:
@@ -304,7 +322,7 @@ class Pickler:
         float: save_float,
         complex: calling("__builtin__", "complex", lambda obj: (obj.real, obj.imag)),
         str: save_str,
-        # The str with the same codes: protocol 2 is from before there were bytes.
+        # Protocol 2 is older than bytes: they become a str with the same codes.
         bytes: calling("_codecs", "encode", lambda obj: (obj.decode("latin1"), "latin1")),
         bytearray: calling("__builtin__", "bytearray", lambda obj: (bytes(obj),) if obj else ()),
         tuple: save_tuple,
@@ -312,7 +330,7 @@ class Pickler:
         dict: save_dict,
         OrderedDict: save_ordered_dict,
         Counter: calling("collections", "Counter", lambda obj: (dict(obj),)),
-        # of scalars, so not of itself
+        # of hashable items, so never of itself
         set: calling("__builtin__", "set", lambda obj: (list(obj),)),
         Size: calling("torch", "Size", lambda obj: (tuple(obj),)),
         dtype: lambda self, obj: self.save_global("torch", obj.name),
@@ -329,7 +347,9 @@ class Pickler:
 
 
 class NotSavable(Exception):
-    """On its way out of the nested object it gathers where it happened."""
+    """An object cannot be saved. On its way out of nested containers, `places` gets the index or
+    key in each.
+    """
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -341,8 +361,9 @@ class NotSavable(Exception):
 
 
 def tensor_recipe(t: Tensor) -> tuple[str, tuple[Any, ...]]:
-    """The function of `torch._utils` that makes such a tensor, and its arguments."""
-    sizes, strides = tuple(t.shape), (*t.stride(),)  # of its own: tensors share theirs
+    """The name of the function in `torch._utils` that creates such a tensor, and its arguments."""
+    # New tuples: tensors may share theirs, and the memo would then refer to the first one.
+    sizes, strides = tuple(t.shape), (*t.stride(),)
     if t.device.type == "meta":
         return "_rebuild_meta_tensor_no_storage", (t.dtype, sizes, strides, t.requires_grad)
     storage = TypedStorage(t.untyped_storage(), t.dtype)
@@ -363,7 +384,7 @@ def is_parameter(t: Tensor) -> bool:
 
 
 def what_it_is(obj: object) -> str:
-    """A type that cannot be saved, and what to save instead."""
+    """The name of a type that cannot be saved, and a hint about what to save instead."""
     kind = type(obj)
     name = f"an object of type {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")
     if hasattr(obj, "save_to_buffer"):

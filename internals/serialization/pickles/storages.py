@@ -1,13 +1,12 @@
-"""The storages that a pickle refers to: one record each, whoever looks at them
-(`torch/serialization.py`).
+"""Saves and loads the storages that a pickle refers to: one record each, however many tensors are
+views of it (`torch/serialization.py`).
 
-On the way out `StorageTable` numbers them in the order in which they are met. A storage is saved
-whole, even if only a small view of it was asked for: that way all views of it are views of one
-memory again when they are read. On the way in `tensor_loader` finds the record for a persistent id
-and makes a storage of it that lies in the mapped file.
+For saving, `StorageTable` numbers them in the order in which they occur. A storage is saved whole,
+even if only a small view of it is needed: so all views share one memory again when they are loaded.
+For loading, `tensor_loader` finds the record for a persistent id, and returns a storage inside the
+mapped file.
 
-How the real one differs: storages may live on more kinds of devices, and `register_package` adds
-others.
+How the real one differs: it supports more kinds of devices, and `register_package` adds others.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ class StorageTable:
         self._dtypes: dict[int, dtype] = {}
 
     def key_of(self, storage: Storage, kind: dtype | None) -> str:
-        """The storage's key. Raises RuntimeError when it has been met as another dtype: a record
-        has one.
+        """The storage's key. Raises RuntimeError if the same memory has been saved with another
+        dtype, as a record has only one.
         """
         if storage.device is META:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
@@ -64,15 +63,13 @@ class StorageTable:
         return key
 
     def write_to(self, writer: ArchiveWriter) -> None:
-        """A record for each storage. Nothing is copied, but for what is on a GPU."""
+        """Writes a record for each storage. Only storages on a GPU are copied before."""
         for key, storage in self.storages.items():
             writer.write(f"{self.prefix}/{key}", storage_bytes(storage))
 
 
 def storage_bytes(storage: Storage) -> memoryview:
-    """The bytes of a storage, not copied if they are on the host, where who writes them to a file
-    may keep them.
-    """
+    """The bytes of a storage: a view of memory on the host, or a copy of memory on a GPU."""
     return memoryview(bytes(storage)) if storage.is_cuda else bytes_in(storage)
 
 
@@ -85,11 +82,11 @@ def tensor_loader(
     map_location: MapLocation = None,
     copy: bool = False,
 ) -> Callable[[Any], TypedStorage]:
-    """What the machine calls with a persistent id: the storage, in the record `prefix/key`. The
-    same key gives the same one.
+    """Returns the function that the unpickler calls with a persistent id. It returns the storage in
+    the record `prefix/key`, the same one for the same key.
 
-    `copy` puts them into memory of their own instead of the mapped file.
-    Raises ArchiveError when the id is none of a storage, or the record is not there or too short.
+    `copy` puts storages into memory of their own instead of the mapped file. The function raises
+    ArchiveError if the id is not that of a storage, or the record is missing or too short.
     """
     restore = restore_location(map_location)
     swapped = is_swapped(reader)
@@ -100,6 +97,7 @@ def tensor_loader(
         known = loaded.get(key)
         record, nbytes = f"{prefix}/{key}", numel * kind.itemsize
         if known is not None:
+            # Ids of one record have to agree in the dtype, unless all of them are empty.
             if (known.dtype is not kind or nbytes > known.nbytes()) and (nbytes or known.nbytes()):
                 raise ArchiveError(
                     f"storage '{key}' is said to be {nbytes} bytes of {kind.name}, and to be "
@@ -118,8 +116,8 @@ def tensor_loader(
 
 
 def storage_id(persistent_id: Any, length: int) -> tuple[dtype, str, str, int]:
-    """The dtype, key, location and number of elements in a persistent id. Raises ArchiveError
-    unless it is one.
+    """The dtype, key, location and number of elements in a persistent id of at least `length`
+    items. Raises ArchiveError if it is wrong.
     """
     if (
         type(persistent_id) is not tuple
@@ -149,8 +147,8 @@ def storage_id(persistent_id: Any, length: int) -> tuple[dtype, str, str, int]:
 
 
 def is_swapped(reader: ArchiveReader) -> bool:
-    """Whether the numbers in the archive are in the other byte order than this computer's. The
-    record `byteorder` says.
+    """Whether the numbers in the archive have another byte order than this computer's, according to
+    the record `byteorder`.
     """
     order = reader.text("byteorder") if reader.has("byteorder") else "little"
     if order not in ("little", "big"):
@@ -161,22 +159,23 @@ def is_swapped(reader: ArchiveReader) -> bool:
 
 
 def byteswapped(storage: Storage, kind: dtype) -> Storage:
-    """A storage of our own with the bytes of each number turned around (of each half of a complex
-    number).
+    """A copy of a storage with the bytes of each number in reverse order; a complex number is two
+    numbers.
     """
     fresh = Storage.allocate(storage.nbytes(), storage.device)
     size = kind.itemsize // 2 if kind.is_complex else kind.itemsize
     whole = storage.nbytes() // size * size
     source = np.frombuffer(storage_bytes(storage), np.uint8)
     target = np.frombuffer(storage_bytes(fresh), np.uint8)
+    # (numbers, bytes of each), reversed along the second dimension
     target[:whole] = source[:whole].reshape(-1, size)[:, ::-1].reshape(-1)
     target[whole:] = source[whole:]
     return fresh
 
 
 def restore_location(map_location: MapLocation) -> Callable[[Storage, str], Storage]:
-    """What brings a storage to where it belongs: to where the file says, or to where `map_location`
-    says instead.
+    """Returns a function of (storage, location in the file) that moves a storage to its device: to
+    that location, or where `map_location` says instead.
     """
     if callable(map_location):
 
@@ -198,10 +197,10 @@ def restore_location(map_location: MapLocation) -> Callable[[Storage, str], Stor
 
 
 def moved(storage: Storage, location: Any) -> Storage:
-    """The storage on the device called `location`. Raises ArchiveError, a RuntimeError, for devices
-    that are not here.
+    """The storage on the device `location`. Raises ArchiveError, a RuntimeError, if there is no
+    such device.
 
-    A simulated GPU is here, although `cuda.is_available()` is False for it.
+    A simulated GPU counts, although `cuda.is_available()` is False for it.
     """
     location = str(location)
     if location == "cpu":
@@ -217,7 +216,7 @@ def moved(storage: Storage, location: Any) -> Storage:
 
 
 def cuda_device(location: str) -> device:
-    """The device that "cuda" or "cuda:1" means. Raises ArchiveError when there is no such one."""
+    """The device that "cuda" or "cuda:1" means. Raises ArchiveError if there is no such device."""
     try:
         where = device(location)
     except RuntimeError as error:

@@ -1,20 +1,19 @@
-"""The machine that a pickle is a program for, with everything dangerous left out
+"""The stack machine that runs a pickle, without its dangerous instructions
 (`torch/_weights_only_unpickler.py`, `torch/csrc/jit/serialization/unpickler.cpp`).
 
-Python's `pickle.load` gives the file a machine that can import any module and call anything with
-any arguments: opening a file is running it. This machine has the same stack and memo, and two
-instructions that are different. GLOBAL, "the class of this name", asks `find_global`, which knows a
-list and imports nothing; REDUCE, "call it", calls only what came from there. The rest can only put
-numbers, strings and containers together.
+With Python's `pickle.load`, a file can import any module and call any function with any arguments:
+to open a file is to run it. This machine has the same stack and memo, but two instructions differ.
+GLOBAL, "push the class of this name", asks `find_global`, which has a list of names and imports
+nothing; REDUCE, "call it", calls only objects from that list. The other instructions can only build
+numbers, strings and containers.
 
-Still a file may be made to harm: to underflow the stack, to claim a string of four gigabytes, to
-build a list that holds itself, or three hundred bytes that stand for 2**100 objects. So nothing
-here recurses, copies shared structure, or believes a length; and the number of objects is in
-proportion to the length of the pickle. Every complaint is an `ArchiveError` that says at which
-byte.
+A malicious file may still try to underflow the stack, to claim a string of four gigabytes, to build
+a list that contains itself, or to describe 2**100 objects in three hundred bytes. So nothing here
+recurses, copies shared structure, or trusts a length, and the number of objects is limited by the
+length of the pickle. Every error is an `ArchiveError` with the byte where it happened.
 
-How the real one differs: PyTorch has two such machines. The one in C++ does not look at what it is
-given: a pickle that is not of its own making can crash it.
+How the real one differs: PyTorch has two such machines. The one in C++ checks little: a pickle that
+it has not written itself can crash it.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ from .pickle_keys import KeyCheck
 
 FindGlobal = Callable[[str, str], Any]
 PROTOCOLS = range(2, 6)
-CONTAINER = 64  # bytes
+CONTAINER = 64  # bytes of memory that an empty container takes
 
 
 class Constructor:
-    """What a global stands for. Calling it is REDUCE, `new` is NEWOBJ, `set_state` is BUILD; none
-    of them unless overridden.
+    """The replacement of a global. REDUCE calls it, NEWOBJ calls `new`, BUILD calls `set_state`;
+    each is refused unless it is overridden.
     """
 
     name = "a global"
     hashes = False  # whether the items of its arguments become keys
-    nbytes = CONTAINER  # what it makes takes about as much memory
+    nbytes = CONTAINER  # about the memory that its result takes
 
     def __call__(self, *args: Any) -> Any:
         raise ArchiveError(f"{self.name} cannot be called")
@@ -49,7 +48,7 @@ class Constructor:
         raise ArchiveError(f"no object of {self.name} can be made this way (NEWOBJ)")
 
     def set_state(self, obj: Any, state: Any) -> None:
-        """Gives `obj`, which this constructor made, its state."""
+        """Sets the state of `obj`, which is a result of this constructor."""
         raise ArchiveError(f"an object made by {self.name} has no state to set (BUILD)")
 
     def __repr__(self) -> str:
@@ -64,17 +63,17 @@ def unpickle(
     archive: str = "",
     record: str = "",
 ) -> Any:
-    """The object that the pickle `data` builds. Bytes behind its end are not looked at.
+    """Returns the object that the pickle `data` builds. Bytes after its end are ignored.
 
-    `find_global(module, name)` gives the `Constructor` (or the value, a dtype for example) of that
-    name or raises ArchiveError; `persistent_load(id)` gives what a persistent id stands for. Raises
-    ArchiveError for anything that is wrong.
+    `find_global(module, name)` returns the `Constructor` (or the value, such as a dtype) for that
+    name, or raises ArchiveError; `persistent_load(id)` returns the object for a persistent id.
+    Raises ArchiveError for anything that is wrong.
     """
     return Machine(data, find_global, persistent_load, archive, record).run()
 
 
 class Machine:
-    """Runs one pickle that begins at `start`; afterwards `at` is where it ended."""
+    """Runs one pickle that begins at `start`; afterwards `at` is the offset of its end."""
 
     def __init__(
         self,
@@ -89,18 +88,20 @@ class Machine:
         self.archive, self.record = archive, record
         self.at = self.here = start  # `here` is the byte of the current instruction
         self.stack: list[Any] = []
-        self.below: list[list[Any]] = []  # the stacks under the marks
+        # MARK starts a new stack, so that "everything above the mark" is simply `stack`.
+        self.below: list[list[Any]] = []
         self.memo: dict[int, Any] = {}
-        # by the id of an object: it, and what made it
+        # id of an object -> the object (so that the id stays its own), and its constructor
         self.makers: dict[int, tuple[Any, Constructor]] = {}
-        self.is_outside = False  # in `persistent_load`, whose errors are not ours
+        self.is_outside = False  # in `persistent_load`, whose errors are passed on unchanged
         self.check_key = KeyCheck()
         length = len(data) - start
+        # An honest pickle needs less: a container takes several bytes there, with its memo.
         self.memory_left = 12 * length + (4 << 20)
         self.arguments_left = 2 * length + 50_000
 
     def run(self) -> Any:
-        """The object. Raises ArchiveError."""
+        """Returns the object. Raises ArchiveError, with the byte of the instruction."""
         data, operations = self.data, OPERATIONS
         try:
             if data[self.at : self.at + 1] != b"\x80":
@@ -137,7 +138,7 @@ class Machine:
             what = f"cannot be carried out: {type(error).__name__}: {error}"
             raise self._located(f"{self._opcode()} {what[:500]}") from error
 
-    # The instructions that take more than a line; the others are in the table
+    # The instructions that take more than a line; the others are in TABLE
 
     def protocol(self) -> None:
         (version,) = self.take(1)
@@ -198,14 +199,14 @@ class Machine:
     def long_put(self) -> None:
         self.memo[int.from_bytes(self.take(4), "little")] = self.stack[-1]
 
-    # Where Python's machine would run what the file says
+    # The instructions with which a file could run code in Python's machine
 
     def global_(self) -> None:
-        """Puts on the stack what the allow-list has under this name."""
+        """Pushes the entry of the allow-list with this name; two lines, module and name, follow."""
         self.stack.append(self.find_global(self.line(), self.line()))
 
     def reduce(self) -> None:
-        """Calls a constructor."""
+        """Replaces a constructor and its arguments by the result of the call."""
         args, function = self.stack.pop(), self.stack.pop()
         self.stack.append(self.construct(function, args, lambda: function(*args)))
 
@@ -214,6 +215,7 @@ class Machine:
         self.stack.append(self.construct(cls, args, lambda: cls.new(*args)))
 
     def build(self) -> None:
+        """Sets the state of the object on top of the stack, by the constructor that created it."""
         state, obj = self.stack.pop(), self.stack[-1]
         _, maker = self.makers.get(id(obj), (None, None))
         if maker is None:
@@ -241,7 +243,7 @@ class Machine:
     # Helpers
 
     def take(self, n: int) -> bytes:
-        """The next `n` bytes."""
+        """The next `n` bytes; the length is checked before anything is allocated."""
         end = self.at + n
         if end > len(self.data):
             there = len(self.data) - self.at
@@ -252,6 +254,7 @@ class Machine:
         return self.data[end - n : end]
 
     def line(self) -> str:
+        """The text up to the next line break."""
         end = self.data.find(b"\n", self.at)
         if end < 0:
             raise ArchiveError(f"{self._opcode()} is followed by a name, but that has no end")
@@ -259,6 +262,7 @@ class Machine:
         return str(self.data[start:end], "utf-8")
 
     def above_mark(self) -> list[Any]:
+        """Pops everything above the topmost mark, and the mark, whose memory is free again."""
         if not self.below:
             raise ArchiveError(f"{self._opcode()} without a MARK before it")
         items, self.stack = self.stack, self.below.pop()
@@ -272,7 +276,9 @@ class Machine:
         self.stack[-n:] = [tuple(self.stack[-n:])]
 
     def top(self, *types: type) -> Any:
-        """What is on top of the stack, which must be one of these types exactly."""
+        """The top of the stack. Its type must be one of `types`, not a subclass: a method of a
+        subclass would be called.
+        """
         target = self.stack[-1]
         if type(target) not in types:
             found = type(target).__name__
@@ -282,6 +288,7 @@ class Machine:
         return target
 
     def enter(self, target: Any, key: int | str, value: object) -> None:
+        """`target[key] = value`, if the key may be hashed."""
         self.check_key(key)
         target[key] = value
 
@@ -294,6 +301,7 @@ class Machine:
             ) from None
 
     def construct(self, cls: Any, args: Any, make: Callable[[], Any]) -> Any:
+        """The result of `make`, which calls the constructor `cls`, after all checks."""
         if not isinstance(cls, Constructor):
             raise ArchiveError(
                 f"{self._opcode()} calls a {type(cls).__name__}, which is no constructor"
@@ -308,22 +316,22 @@ class Machine:
             for arg in args:
                 for key in arg:
                     self.check_key(key)
-        made = make()
+        result = make()
         if type(cls).set_state is not Constructor.set_state:
-            self.makers[id(made)] = made, cls
-        return made
+            self.makers[id(result)] = result, cls
+        return result
 
     def count(self, nbytes: int = CONTAINER) -> None:
-        """One more object. A hostile pickle needs one byte for an empty list, which takes 64; an
-        honest one has more to say.
+        """Counts one more object of `nbytes`. A malicious pickle needs one byte for an empty list,
+        which takes 64 in memory; an honest one is longer.
         """
         self.memory_left -= nbytes
         if self.memory_left < 0:
             raise ArchiveError("more objects than a pickle of this length can be made of")
 
     def pay(self, *args: Any) -> None:
-        """A constructor may copy its arguments; a file may give it the same long one again and
-        again.
+        """Limits the total length of arguments: a constructor may copy them, and a file may pass
+        the same long one again and again.
         """
         for arg in args:
             if type(arg) in SIZED:
@@ -355,7 +363,7 @@ FAILURES = (
 )
 SIZED = frozenset((str, bytes, bytearray, tuple, list, dict, set, OrderedDict, Counter))
 
-# Every instruction that may occur, by the name that Python's `pickle` has for its byte.
+# Every instruction that is allowed: its name in Python's `pickle`, its byte, and what it does.
 TABLE: dict[str, tuple[int, Callable[[Machine], None]]] = {
     "PROTO": (0x80, Machine.protocol),
     "NONE": (0x4E, lambda m: m.stack.append(None)),
@@ -400,6 +408,7 @@ TABLE: dict[str, tuple[int, Callable[[Machine], None]]] = {
     "BINPERSID": (0x51, Machine.persistent_id),
 }
 OPCODE_NAMES = {code: name for name, (code, _) in TABLE.items()} | {0x2E: "STOP"}
+# indexed by the byte, which is faster than a dict
 OPERATIONS: list[Callable[[Machine], None]] = [Machine.unknown] * 256
 for _code, _operation in TABLE.values():
     OPERATIONS[_code] = _operation

@@ -1,11 +1,10 @@
-"""Operators that archives name without calling them: those of nested tensors.
+"""Operators of nested tensors: archives contain calls of them, but rarely run them.
 
-PyTorch's own functions are scripted whole, so an archive with a transformer in it has the code for
-nested tensors, chosen by an `if` when it runs. These do not exist here. To compile such code only
-their operators' schemas are needed; a call of one says that it is missing when, and only when, it
-is reached.
+PyTorch's own functions are scripted whole, so an archive with a transformer also has the code for
+nested tensors, chosen by an `if` when it runs. These do not exist here. To compile such code, only
+the operators' schemas are needed; the error that one is missing comes when a call is reached.
 
-How the real one differs: PyTorch has them.
+How the real one differs: PyTorch has nested tensors.
 """
 
 from __future__ import annotations
@@ -24,8 +23,13 @@ aten::to_padded_tensor(Tensor self, float padding, int[]? output_size=None) -> T
 """
 
 
+<<<<<<< HEAD
 def declare_absent(symbol: str) -> None:
     """Let the compiler know an operator of the table, unless it exists."""
+=======
+def make_known(symbol: str) -> None:
+    """Registers a symbol of the table (`aten::to_padded_tensor`), unless the operator exists."""
+>>>>>>> g9
     if find_operators(symbol):
         return
     for line in SCHEMAS.strip().split("\n"):
@@ -34,6 +38,8 @@ def declare_absent(symbol: str) -> None:
 
 
 def missing(symbol: str) -> Callable[..., Any]:
+    """The function of an absent operator, which raises NotImplementedError."""
+
     def raise_error(*args: Any) -> Any:
         name = symbol.removeprefix("aten::")
         raise NotImplementedError(f"the archive calls {symbol}. {advice(name)}")

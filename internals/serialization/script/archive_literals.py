@@ -1,14 +1,14 @@
-"""Values that are written in the code of an archive outside of functions: defaults of arguments,
-constants of classes, strings.
+"""Reads the literals in the code of an archive that are outside of function bodies: defaults of
+arguments, constants of classes, strings.
 
     def forward(self, x: Tensor, eps: float=1.0000000000000001e-05, mode: Optional[str]=None): ...
     in_features : Final[int] = 3
 
 They are read from Python's `ast`, never evaluated.
 
-Strings are printed as the bytes of their UTF-8, those that are no ASCII letters as three octal
-digits, `"h\\303\\251"`; Python reads that as one character for each byte, so they are put together
-again here.
+PyTorch prints a string as the bytes of its UTF-8, and those that are not printable ASCII as three
+octal digits: `"h\\303\\251"` is "hé". Python reads one character for each byte, so
+`join_bytes_of_strings` decodes them.
 
 How the real one differs: it compiles a function that returns the values, and runs it.
 """
@@ -24,8 +24,11 @@ from .archive_names import NUMBERS, ConstantTable, Namespace
 
 
 def defaults_of(args: ast.arguments, namespace: Namespace) -> dict[str, Any]:
-    """The default values of a signature, by argument. Raises ValueError for what is no literal."""
+    """The default values of a signature, by argument. Raises ValueError for other expressions than
+    literals.
+    """
     positional = [*args.posonlyargs, *args.args]
+    # `args.defaults` belong to the last positional arguments; keyword-only ones may have None.
     pairs = [*zip(positional[len(positional) - len(args.defaults) :], args.defaults)]
     pairs += [
         (arg, default)
@@ -47,6 +50,7 @@ def literal(node: ast.expr, namespace: Namespace) -> Any:
         and not isinstance(node.value, bytes)
     ):
         return node.value
+    # -1 is an operator and a literal in Python's syntax
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = literal(node.operand, namespace)
         if isinstance(value, (int, float, complex)) and not isinstance(value, bool):
@@ -82,7 +86,7 @@ def literal(node: ast.expr, namespace: Namespace) -> Any:
 
 
 def dotted_name(node: ast.expr) -> str:
-    """`a.b.C`; "" for what is no such name."""
+    """The text of a name such as `a.b.C`; "" for any other expression."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -91,11 +95,12 @@ def dotted_name(node: ast.expr) -> str:
 
 
 def is_name(node: ast.expr, name: str) -> bool:
+    """Whether an expression is this name."""
     return isinstance(node, ast.Name) and node.id == name
 
 
 def _called(node: ast.Call, namespace: Namespace) -> Any:
-    """`torch.device("cpu")` and `annotate(List[int], [])`."""
+    """The value of `torch.device("cpu")` or `annotate(List[int], [])`."""
     name = dotted_name(node.func)
     if name == "torch.device" and len(node.args) == 1 and not node.keywords:
         return device(literal(node.args[0], namespace))
@@ -105,9 +110,7 @@ def _called(node: ast.Call, namespace: Namespace) -> Any:
 
 
 def join_bytes_of_strings(module: ast.Module) -> None:
-    """Make the strings of a parsed module what they were before their UTF-8 was printed byte by
-    byte.
-    """
+    """Decodes the strings of a parsed module in place, as their UTF-8 was printed byte by byte."""
     for node in ast.walk(module):
         if (
             isinstance(node, ast.Constant)
@@ -116,5 +119,5 @@ def join_bytes_of_strings(module: ast.Module) -> None:
         ):
             try:
                 node.value = node.value.encode("latin-1").decode()
-            except UnicodeError:  # it was printed as it is
+            except UnicodeError:  # it was printed as characters, not as bytes
                 continue

@@ -1,21 +1,21 @@
-"""What names mean in the code of an archive (`SourceImporterImpl::resolveValue` of
+"""Resolves the names in the code of an archive (`SourceImporterImpl::resolveValue` of
 `torch/csrc/jit/serialization/import_source.cpp`).
 
-The code looks like Python, but no name in it leads to Python. There are the builtins that every
-scripted function knows, and
+The code looks like Python, but no name in it refers to a Python object. It may use the builtins of
+every scripted function, and
 
     torch.add(x, y)            an operator, `aten::add`: `torch` is a namespace of operators, not a
                                module
     ops.prim.device(x)         an operator of another namespace
-    CONSTANTS.c0               a tensor or string that the archive keeps beside the code
-    __torch__.models.f(x, )    what is defined in the archive: functions, classes, named tuples
+    CONSTANTS.c0               a tensor or string in the archive's table of constants
+    __torch__.models.f(x, )    a function, class or named tuple that the archive defines
     inf nan infj nanj          numbers that have no literal
     annotate(List[int], [])    and `unchecked_cast`, `uninitialized`, `fork`: forms of the compiler
 
-A `Namespace` is the compiler's resolver for such code. It also says what the operators meant in the
-version that the archive was written for (`upgraders.py`).
+A `Namespace` is the compiler's resolver for such code. It also has the earlier meaning of operators
+that have changed since the archive's version (`upgraders.py`).
 
-How the real one differs: `torch.autograd` and `awaitable` are known, too.
+How the real one differs: it also resolves `torch.autograd` and `awaitable`.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ NUMBERS = {
     "infj": complex(0, float("inf")),
     "nanj": complex(0, float("nan")),
 }
-CURRENT_VERSION = 10
+CURRENT_VERSION = 10  # of the operators, which a new archive records
 
 
 class Namespace:
-    """The names that code of an archive sees. `constants` is its table, `version` that of its
+    """The names in the code of an archive. `constants` is its table, `version` that of its
     operators.
 
-    `find_value` gives what a name of the archive's own means, by its qualified name, or None;
-    `find_type` the same for types. They may read on in the archive, so one thread at a time
-    compiles with its names, and holds `lock`.
+    `find_value` returns the function or class with a qualified name, or None if the archive defines
+    none; `find_type` does the same for types. They may read more of the archive, so only one thread
+    at a time compiles with these names, and holds `lock`.
     """
 
-    allows_mutable_defaults = True  # they are copied for each call
+    allows_mutable_defaults = True  # safe, as they are copied for each call
     most_unrolled = 1 << 10  # values; exporters write loops over numbers and lists only
 
     def __init__(
@@ -80,14 +80,14 @@ class Namespace:
         }
 
     def __call__(self, name: str) -> SugaredValue:
-        """What a name means to the compiler. Raises NameError."""
+        """The compiler's value for a name. Raises NameError if there is none."""
         if name not in self.names:
             raise NameError(f"name '{name}' is not defined")
         return self.names[name]
 
     def upgrades(self, symbol: str) -> dict[str, Any]:
-        """The overloads of an operator that have changed since this version, and functions that do
-        what they did then.
+        """The overloads of an operator that have changed since this version, each with a function
+        that has the earlier meaning.
         """
         if self.version >= CURRENT_VERSION:
             return {}
@@ -118,7 +118,7 @@ class Operators(SugaredValue):
 
 
 class OperatorNamespaces(SugaredValue):
-    """`ops`."""
+    """`ops`, whose attributes are namespaces of operators: `ops.prim`."""
 
     kind_name = "ops"
 
@@ -127,7 +127,7 @@ class OperatorNamespaces(SugaredValue):
 
 
 class ConstantTable(SugaredValue):
-    """`CONSTANTS`."""
+    """`CONSTANTS`, whose attributes are entries of the archive's table: `CONSTANTS.c0`."""
 
     kind_name = "CONSTANTS"
 
@@ -144,13 +144,13 @@ class ConstantTable(SugaredValue):
             size = f"(constant table has {len(self.constants)} entries)"
             raise error(where, f"constant index {int(number)} is out of bounds {size}")
         value = c.constant(_as_number(self.constants[int(number)]), where)
-        # the code was compiled for any tensor
+        # without the shape of this tensor: the code was compiled for any
         return SimpleValue(value.setType(unshaped(value.type())))
 
 
 class ClassValue(SugaredValue):
-    """A class of the archive. `__torch__.Point.__new__(__torch__.Point)` makes an object; its
-    `__init__` is called after that.
+    """A class of the archive. `__torch__.Point.__new__(__torch__.Point)` creates an object, and the
+    code then calls its `__init__`.
     """
 
     def __init__(self, type: ClassType) -> None:
@@ -162,7 +162,7 @@ class ClassValue(SugaredValue):
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
         method = self.type.findMethod(name)
         if method is not None and self.type.is_module:
-            return FunctionValue(method)  # so hooks are called
+            return FunctionValue(method)  # a call that also runs the hooks
         if name != "__new__" or self.type.is_module:
             raise error(where, f"Tried to lookup unknown attribute on class {self.type.name()}")
         return SpecialForm("create_object")
@@ -181,8 +181,8 @@ class NumberValue(SugaredValue):
 
 
 class ArchiveNamespace(SugaredValue):
-    """`__torch__.models`: what is defined under this name, or a longer name
-    (`ClassNamespaceValue`).
+    """`__torch__.models`, whose attributes are definitions of the archive, or the first part of a
+    longer name (`ClassNamespaceValue`).
     """
 
     kind_name = "Class Namespace"
@@ -196,8 +196,8 @@ class ArchiveNamespace(SugaredValue):
 
 
 def _as_number(constant: Any) -> Any:
-    """In a trace `x + 1.5` adds a tensor without dimensions, which is to take part in promotion as
-    the number it was.
+    """Marks a constant tensor as a number for dtype promotion: the trace of `x + 1.5` has a tensor
+    without dimensions instead of the number.
     """
     if (
         not isinstance(constant, TensorImpl)

@@ -1,4 +1,4 @@
-"""The body of a class in the code of an archive (`SourceImporterImpl::importClass` of
+"""Reads the body of a class in the code of an archive (`SourceImporterImpl::importClass` of
 `import_source.cpp`).
 
     class Net(Module):
@@ -10,11 +10,10 @@
       __annotations__["0"] = __torch__.Layer
       def forward(self: __torch__.Net, x: Tensor) -> Tensor: ...
 
-Attributes whose names are no names in Python, as those of a Sequential, are entries of
+Attributes whose names are not Python identifiers, as those of a Sequential, are entries of
 `__annotations__`.
 
-How the real one differs: a few quantized modules of old archives get attributes that they were
-saved without.
+How the real one differs: it adds attributes that a few quantized modules of old archives lack.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ from internals.jit.ir import ClassType, Type
 from .archive_literals import is_name, literal
 from .archive_names import Namespace
 
+# the lists of names in a class body
 LISTS = (
     "__parameters__",
     "__buffers__",
@@ -36,7 +36,7 @@ LISTS = (
     "__forward_hooks__",
     "__forward_pre_hooks__",
 )
-# What a module keeps in its own dict beside its attributes.
+# names that a module uses in its own `__dict__`, so that an attribute would overwrite them
 RESERVED = frozenset(
     "_parameters _buffers _modules _methods _jit_type _concrete_type "
     "_non_persistent_buffers_set _forward_hooks _forward_pre_hooks _backward_hooks "
@@ -47,7 +47,9 @@ RESERVED = frozenset(
 
 @dataclass
 class ClassBody:
-    """What a class has. `attributes` are (name, type, kind)."""
+    """The parts of a class. `attributes` are (name, type, kind), with a kind of "parameter",
+    "buffer", "module" or "attribute"; `lists` are the names in each of `LISTS`.
+    """
 
     attributes: list[tuple[str, Type, str]] = field(default_factory=list)
     constants: dict[str, Any] = field(default_factory=dict)
@@ -56,14 +58,14 @@ class ClassBody:
 
     @property
     def hooks(self) -> tuple[list[str], list[str]]:
-        """The names of the methods that are forward pre-hooks, and forward hooks."""
+        """The names of the methods that are forward pre-hooks, and those that are forward hooks."""
         return self.lists.get("__forward_pre_hooks__", []), self.lists.get("__forward_hooks__", [])
 
 
 def import_class_body(
     definition: ast.ClassDef, namespace: Namespace, type_of: Callable[[ast.expr], Type]
 ) -> ClassBody:
-    """Read a class. Raises ValueError, naming the line, for what does not belong there."""
+    """Reads a class. Raises ValueError, with the line, for a statement that is not allowed."""
     body = ClassBody()
     for statement in definition.body:
         if isinstance(statement, ast.FunctionDef):
@@ -90,7 +92,7 @@ def _annotated(
     namespace: Namespace,
     type_of: Callable[[ast.expr], Type],
 ) -> None:
-    """`name : Type`, or `name : Final[Type] = value`."""
+    """Adds the attribute `name : Type`, or the constant `name : Final[Type] = value`."""
     if statement.value is not None:
         body.constants[name] = literal(statement.value, namespace)
     else:
@@ -104,8 +106,8 @@ def _assigned(
     namespace: Namespace,
     type_of: Callable[[ast.expr], Type],
 ) -> None:
-    """`__parameters__ = ["weight", ]`, `__annotations__["0"] = Type`, or `name = Type`, as older
-    archives have it.
+    """Reads `__parameters__ = ["weight", ]`, `__annotations__["0"] = Type`, or the form `name =
+    Type` of older archives.
     """
     if isinstance(target, ast.Subscript) and is_name(target.value, "__annotations__"):
         key = literal(target.slice, namespace)
@@ -124,6 +126,7 @@ def _assigned(
 
 
 def _add(body: ClassBody, name: str, type: Type) -> None:
+    """Adds an attribute. The lists of names come first in a class, so its kind is known here."""
     kind = "attribute"
     if name in body.lists.get("__parameters__", ()):
         kind = "parameter"

@@ -1,5 +1,5 @@
-"""The code of an archive: every class with everything it needs, in files named as Python modules
-(`python_print.cpp`, `export_module.cpp`).
+"""Prints the code of an archive: every class and everything it refers to, in files named like
+Python modules (`python_print.cpp`, `export_module.cpp`).
 
     class Net(Module):                                code/__torch__.py
       __parameters__ = ["w", ]
@@ -12,13 +12,12 @@
         ...
         return __torch__.helper(x, )                  ──► a `def helper` in code/__torch__.py
 
-What is printed mentions types and functions, which are printed next, and so on until nothing new
-turns up. All files share one table of constants. While it prints, the printer also finds the
-version number that the archive needs (`op_versions.py`), and refuses what means nothing without
-Python.
+The printed text refers to types and functions, which are printed next, and so on until nothing new
+occurs. All files share one table of constants. While it prints, the printer also finds the version
+number that the archive needs (`op_versions.py`), and refuses calls of Python functions.
 
-How the real one differs: interfaces and enums can be printed as well, and beside each file lies a
-table (`.debug_pkl`) that says from which line of the user's source every piece of it came.
+How the real one differs: it also prints interfaces and enums, and adds to each file a table
+(`.debug_pkl`) from its text to the lines of the user's source.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ ONE_VALUE = (
 
 
 class ArchiveCode:
-    """All code of one archive. `add` what is to be in it; `files()` is the text; `constants` goes
-    into constants.pkl.
+    """All code of one archive: `add` classes and functions, then `files()` is the text, `constants`
+    the content of constants.pkl, and `version` that of the archive.
     """
 
     def __init__(self, names: TypeNames | None = None) -> None:
@@ -58,7 +57,7 @@ class ArchiveCode:
         self.version = LOWEST
 
     def add(self, type: Type) -> None:
-        """Print one class, named tuple or function, unless that is done."""
+        """Prints one class, named tuple or function, unless it has been printed."""
         if type not in self.printed:
             self.printed.add(type)
             prefix = self.names.of(type).rpartition(".")[0]
@@ -67,13 +66,14 @@ class ArchiveCode:
             self.printers[prefix].definition(type)
 
     def add_with_all_it_needs(self, root: Type) -> None:
+        """Prints a type, and all types and functions that the printed text refers to."""
         self.need(root)
         while todo := [type for type in self.needed if type not in self.printed]:
             for type in todo:
                 self.add(type)
 
     def need(self, type: Type) -> None:
-        """What has a name in this type, and in its parts, has to be printed."""
+        """Notes that the named types in this type, such as `C` in `List[C]`, have to be printed."""
         if isinstance(type, TensorType) or type in self.needed:
             return
         if isinstance(type, (ClassType, FunctionType)) or (
@@ -84,25 +84,28 @@ class ArchiveCode:
             self.need(part)
 
     def files(self) -> dict[str, str]:
-        """Record name → text, in the order in which the files came up."""
+        """The text of each record by its name, in the order in which they were started."""
         return {
             f"code/{prefix.replace('.', '/')}.py": p.text() for prefix, p in self.printers.items()
         }
 
 
 class ClassPrinter(PythonPrinter):
-    """One file of an archive."""
+    """Prints one file of an archive, `code/__torch__/a/b.py`."""
 
     def __init__(self, archive: ArchiveCode) -> None:
         super().__init__(archive.constants)
         self.archive = archive
 
     def spell(self, type: Type) -> str:
+        """A type as an annotation; it has to be printed, too."""
         self.archive.need(type)
         return self.archive.names.spell(type)
 
     def visit(self, node: Node) -> None:
-        """Notes what the node needs. Raises RuntimeError for a call of Python."""
+        """Notes the types and the version that a node needs. Raises RuntimeError for a call of a
+        Python function.
+        """
         for value in (*node.inputs(), *node.outputs()):
             if not isinstance(value.type(), FunctionType):
                 self.archive.need(value.type())
@@ -113,6 +116,7 @@ class ClassPrinter(PythonPrinter):
         self.archive.version = max(self.archive.version, version_of(node))
 
     def definition(self, type: Type) -> None:
+        """Prints a class, a function or a named tuple."""
         if isinstance(type, ClassType):
             self.class_(type)
         elif isinstance(type, FunctionType):
@@ -130,7 +134,7 @@ class ClassPrinter(PythonPrinter):
         self.level -= 1
 
     def class_(self, type: ClassType) -> None:
-        """A class: its attributes and their types, its constants, its methods and hooks."""
+        """Prints a class: its attributes and their types, its constants, its methods and hooks."""
         self.line(f"class {type.qualified_name.rpartition('.')[2]}{'(Module)' * type.is_module}:")
         self.level += 1
         if type.is_module:
@@ -139,6 +143,7 @@ class ClassPrinter(PythonPrinter):
             if is_identifier(name):
                 self.line(f"{name} : {self.spell(attribute.type)}")
                 continue
+            # A Sequential has the attributes "0", "1", ..., which are not Python identifiers.
             if i == 0:
                 self.line("__annotations__ = []")
             self.line(f'__annotations__["{name}"] = {self.spell(attribute.type)}')
@@ -148,14 +153,14 @@ class ClassPrinter(PythonPrinter):
             )
         methods = dict(type.methods)
         for hook in (*type.forward_hooks, *type.forward_pre_hooks):
-            # those of loaded classes are methods already
+            # the hooks of a class that was loaded are among its methods already
             methods.setdefault(hook.name, hook)
         for name, method in methods.items():
             self.function(name, method.graph, method.schema)
         self.level -= 1
 
     def members(self, type: ClassType) -> None:
-        """Which attributes of a module are parameters, which buffers; the names of the hooks."""
+        """Prints the lists of a module's parameters, buffers and hooks."""
         self.line(
             "__parameters__ = "
             f"[{_names(n for n, a in type.attributes.items() if a.kind == 'parameter')}]"

@@ -1,11 +1,11 @@
-"""Functions that are compiled from the code of an archive, when they are first looked at.
+"""Functions from the code of an archive, which are compiled when they are first used.
 
-Loading a network must not take as long as compiling it, and of a big archive often only a part is
-run. So what is read when an archive is loaded is the signature of each function, which is all that
-compiling a call of it needs; the body is compiled when the `graph` is first asked for.
-`compile_in_archive` does that, with the same compiler that `jit.script` has.
+Loading a network should not take as long as compiling it, and often only a part of an archive is
+run. So loading reads only the signature of each function, which is all that is needed to compile a
+call of it. The body is compiled at the first access to `graph`, by the compiler of `jit.script`
+(`compile_in_archive`).
 
-What is wrong with a body is therefore told when the function is first run or shown. It is an
+An error in a body is therefore raised when the function is first run or shown. It is an
 `ArchiveError` that names the record and shows the line:
 
     archive: record 'code/__torch__.py':
@@ -16,7 +16,7 @@ What is wrong with a body is therefore told when the function is first run or sh
                          ~~ <--- HERE
         return y
 
-How the real one differs: bodies are compiled by `torch.jit.load`, all of them.
+How the real one differs: `torch.jit.load` compiles all bodies.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from .archive_names import Namespace
 
 
 class ImportedFunction(ScriptFunction):
-    """A function or method of an archive. `schema` is known, `graph` is compiled when it is asked
-    for.
+    """A function or method of an archive. `schema` is known from the start, `graph` is compiled at
+    the first access.
     """
 
     def __init__(
@@ -73,6 +73,7 @@ class ImportedFunction(ScriptFunction):
         """The graph. Raises ArchiveError, the first time, if the code is not TorchScript."""
         if self._graph is None:
             with self.namespace.lock, self._refusing():
+                # another thread may have compiled it meanwhile
                 if self._graph is None:
                     self._graph = self._compile()
         return self._graph
@@ -82,8 +83,8 @@ class ImportedFunction(ScriptFunction):
 
     @property
     def executor(self) -> Any:
-        """What runs it. Raises ArchiveError if a function that it calls cannot be compiled, or
-        calls itself.
+        """The executor that runs the graph. Raises ArchiveError if a function that it calls cannot
+        be compiled, or calls itself.
         """
         if self._executor is None:
             self.check_calls()
@@ -96,9 +97,10 @@ class ImportedFunction(ScriptFunction):
             return super().inlined_graph
 
     def check_calls(self) -> None:
-        """Compile everything that it calls. Raises ArchiveError for a function that calls itself,
-        directly or through others.
+        """Compiles all functions that it calls. Raises ArchiveError for a function that calls
+        itself, directly or through others.
         """
+        # A depth-first search without recursion: `active` are the functions on the current path.
         if self._calls_are_checked:
             return
         path: list[tuple[ImportedFunction, Iterator[tuple[ImportedFunction, SourceRange]]]] = [
@@ -125,7 +127,7 @@ class ImportedFunction(ScriptFunction):
                 active.add(callee)
 
     def calls(self) -> Iterator[tuple[ImportedFunction, SourceRange]]:
-        """The functions of archives that the graph calls, and where."""
+        """The functions of archives that the graph calls, with the places of the calls."""
         return iter(
             [
                 (f, where)
@@ -143,10 +145,10 @@ class ImportedFunction(ScriptFunction):
 def compile_in_archive(
     definition: ParsedFunction, namespace: Namespace, self_type: Type | None = None
 ) -> tuple[Graph, FunctionSchema]:
-    """The graph and schema of a function in an archive; of a method when `self_type` is given.
+    """The graph and schema of a function in an archive, or of a method if `self_type` is given.
 
-    Raises what the compiler raises: RuntimeError that shows the place, NotSupportedError;
-    RecursionError if it is too deep.
+    Raises the compiler's errors: RuntimeError with the place, NotSupportedError, RecursionError for
+    code that is nested too deeply.
     """
     tree = build_def(definition.context, definition.definition, None, definition.definition.name)
     defaults = defaults_of(definition.definition.args, namespace)
@@ -156,11 +158,12 @@ def compile_in_archive(
 def signature_in_archive(
     definition: ParsedFunction, namespace: Namespace, self_type: Type | None = None
 ) -> FunctionSchema:
-    """The schema alone: the body is not looked at."""
+    """The schema of a function, without reading its body."""
     whole = definition.definition
     names = [arg.arg for arg in (*whole.args.args, *whole.args.kwonlyargs)]
     if len(set(names)) < len(names) or whole.args.posonlyargs:
         raise ValueError(f"line {whole.lineno}: '{whole.name}' has arguments that it cannot have")
+    # the same function without a body and decorators
     head = ast.copy_location(ast.FunctionDef(whole.name, whole.args, [], [], whole.returns), whole)
     tree = build_def(definition.context, head, None, whole.name)
     if tree.decl.return_type is None:
@@ -172,8 +175,8 @@ def signature_in_archive(
 
 @contextmanager
 def refusing(archive: str, record: str) -> Iterator[None]:
-    """Whatever goes wrong in here is wrong with the record: an ArchiveError, the text being that of
-    the error.
+    """Turns any error of the `with` block into an ArchiveError about the record, with the same
+    text.
     """
     try:
         yield
@@ -191,6 +194,7 @@ def refusing(archive: str, record: str) -> Iterator[None]:
 
 
 def _calls_in(block: Block) -> Iterator[tuple[Any, SourceRange]]:
+    """Yields the function (None if unknown) and the place of each call in a block and inside it."""
     for node in block.nodes():
         if node.kind() == "prim::CallFunction":
             called = node.input(0).type()

@@ -1,14 +1,14 @@
-"""The version number of an archive: as low as its operators allow
+"""Chooses the version number of an archive: the lowest that its operators allow
 (`torch/csrc/jit/operator_upgraders/version_map.h`).
 
-An operator sometimes changes its meaning: up to version 3 `div` of two integer tensors rounded
-down. Whoever reads an archive of version 3 therefore replaces `torch.div` by something that still
-rounds down (an *upgrader*). So the number must be right: with one too low today's programs would
-silently be given yesterday's operators. A program without any such operator says 3, which programs
-of long ago can read.
+An operator may change its meaning: up to version 3, `div` of two integer tensors rounded to zero.
+The reader of an archive of version 3 therefore replaces `torch.div` by a function that still does
+(an *upgrader*). So the number must be right: if it is too low, the operators of a new program
+silently get their old meaning. A program without any such operator has version 3, which old
+versions of PyTorch can read.
 
-How the real one differs: the same table has the upgraders' names, and for every change ever made an
-entry.
+How the real one differs: the same table also has the names of the upgraders, and an entry for every
+change.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from __future__ import annotations
 from internals.jit.ir import Node
 
 LOWEST, HIGHEST = 3, 10
-MOVED_IN = 6  # from here on the number is kept with what else is not for users
+MOVED_IN = 6  # from this version on, the number is in the folder `.data`, with other internal ones
 
-# The first version in which the operator means what it means today.
+# operator and overload -> the first version in which it has today's meaning
 CHANGED_IN = {
     **dict.fromkeys(
         (
@@ -48,5 +48,5 @@ def version_of(node: Node) -> int:
 
 
 def version_record(version: int) -> str:
-    """The record that says the version."""
+    """The name of the record with the version."""
     return "version" if version < MOVED_IN else ".data/version"

@@ -1,21 +1,22 @@
-"""Which private operators an archive may call: those that an exporter writes.
+"""Decides which private operators an archive may call: those that an exporter writes.
 
-A leading underscore says that an operator is the inside of another one: it believes what it is
-told, because its caller has checked. `_reshape_alias` makes a view of any sizes and strides, which
-`reshape` has computed. Code in a file is no such caller, so it gets only the private operators that
-are in archives by PyTorch's exporters, since 1.0.1:
+A leading underscore means that an operator is an implementation detail of another one: it does not
+check its arguments, because its caller has done so. `_reshape_alias` creates a view with any sizes
+and strides, which `reshape` has computed. Code from a file cannot be trusted like that, so it may
+call only the private operators that PyTorch's exporters have written into archives, since 1.0.1:
 
-| who writes them      | because                                                            |
+| written by           | because                                                            |
 |----------------------|--------------------------------------------------------------------|
 | the language         | `x in xs` is `__contains__`, `d[k] = v` is `_set_item`             |
 | scripting            | PyTorch's functions in Python, which are scripted whole, call them |
-| tracing              | it records no `conv2d`, but what that calls                        |
-| tracing of gradients | a formula is recorded if it needs no more than the inputs          |
-| `run_decompositions` | they are what composite operators are made of                      |
+| tracing              | it records the operators that `conv2d` calls, not `conv2d`         |
+| tracing of gradients | a formula is recorded if it needs only the inputs                  |
+| `run_decompositions` | composite operators consist of them                                |
 
-Of `prim`, an archive names what has no syntax: `prim::device`, but not `prim::TupleIndex`.
+Of the operators `prim::`, code may call those without a syntax of their own: `prim::device`, but
+not `prim::TupleIndex`.
 
-How the real one differs: its loaders take every operator that there is.
+How the real one differs: its loaders accept every operator.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ DECOMPOSED = """
     _log_softmax _pdist_forward _softmax _to_copy _unsafe_view
 """
 WRITTEN = frozenset(" ".join((LANGUAGE, SCRIPTING, TRACING, GRADIENTS, DECOMPOSED)).split())
-# forms of a graph have a capital letter, too
+# Functions of `prim` with a capital letter; the others with one are kinds of nodes in a graph.
 FUNCTIONS = frozenset(("NumToTensor", "RaiseException", "StringIndex"))
 
 
 def is_written(symbol: str) -> bool:
-    """Whether archives may call `aten::add`: it is public, or private and in archives that
-    exporters wrote.
+    """Whether an archive may call a symbol such as `aten::add`: one that is public, or private and
+    written by exporters.
     """
     namespace, _, name = symbol.partition("::")
     if namespace == "prim":
@@ -62,4 +63,5 @@ def is_written(symbol: str) -> bool:
 
 
 def refusal(symbol: str) -> str:
+    """The error's text for a symbol that an archive may not call."""
     return f"{symbol} is a private operator that no exporter writes: an archive may not call it"

@@ -1,10 +1,10 @@
-"""The values of a module's attributes, and of constants, as a pickle with types
+"""Writes the attributes of a module, and constants, as a pickle with types
 (`torch/csrc/jit/serialization/pickler.cpp`).
 
-A TorchScript list knows the type of its elements even when it is empty, Python's does not. So lists
-and dicts are not pickled as they are: `build_intlist([1, 2])`, `restore_type_tag({"a": 1.5},
-"Dict[str, float]")`. The types come from the class; where it says nothing, in a constant, from the
-value.
+A TorchScript list knows the type of its elements even if it is empty, a Python list does not. So
+lists and dicts are pickled with their type: `build_intlist([1, 2])`, `restore_type_tag({"a": 1.5},
+"Dict[str, float]")`. The type is that of the attribute in the class; for a constant, it is found
+from the value.
 
     __torch__.Net.__new__(), then its attributes, in the order of the class
       "w"    _rebuild_tensor_v2(storage "0", 0, (3, 3), (3, 1), True, OrderedDict())
@@ -13,7 +13,7 @@ value.
 Tensors, modules, strings, devices and storages are memoized: a tensor that two modules share is one
 tensor again when it is loaded. Lists and dicts are memoized only if they occur twice.
 
-How the real one differs: it memoizes what has more than one reference.
+How the real one differs: it memoizes every list and dict that has more than one reference.
 """
 
 from __future__ import annotations
@@ -62,6 +62,13 @@ from ..pickles.pickler import (
 from ..pickles.storages import StorageTable
 from .type_names import TypeNames
 
+<<<<<<< HEAD
+=======
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
+# type of the elements -> function of `torch.jit._pickle`; other lists get a type tag
+>>>>>>> g9
 LIST_BUILDERS: dict[type[Type], str] = {
     IntType: "build_intlist",
     FloatType: "build_doublelist",
@@ -71,8 +78,8 @@ LIST_BUILDERS: dict[type[Type], str] = {
 
 
 class ScriptPickler(Pickler):
-    """Writes one pickle. `classes` are the types of the modules and objects it has met, in their
-    order.
+    """Writes one pickle. `classes` are the types of its modules and objects, in the order in which
+    they occur.
     """
 
     def __init__(self, storages: StorageTable, names: TypeNames) -> None:
@@ -82,7 +89,7 @@ class ScriptPickler(Pickler):
         self.repeated: set[int] = set()
 
     def dump_typed(self, value: object, type: Type) -> bytes:
-        """The pickle of a value of that type. Raises TypeError for what no archive can hold."""
+        """The pickle of a value of a type. Raises TypeError if no archive can hold the value."""
         self.repeated = {id(value)} | _repeated_containers(value)
         self.out += PROTO
         self.save_typed(value, type)
@@ -90,6 +97,7 @@ class ScriptPickler(Pickler):
         return bytes(self.out)
 
     def save_typed(self, value: object, type: Type) -> None:
+        """Writes a value, which has this type in TorchScript."""
         if isinstance(type, OptionalType):
             type = type.element
         if isinstance(value, (list, tuple, dict)):
@@ -110,7 +118,7 @@ class ScriptPickler(Pickler):
             )
 
     def once(self, key: int, save: Callable[[], None]) -> None:
-        """Write something and memoize it; the second time fetch it from the memo."""
+        """Writes an object with `save` and memoizes it; the second time it comes from the memo."""
         if not self.recall(key):
             save()
             self.remember(key)
@@ -118,6 +126,7 @@ class ScriptPickler(Pickler):
     # Containers
 
     def save_container(self, value: object, type: Type) -> None:
+        """Writes a list, tuple or dict."""
         if not isinstance(type, (ListType, TupleType, DictType)):
             type = type_of(value)
         if isinstance(value, tuple):
@@ -132,6 +141,8 @@ class ScriptPickler(Pickler):
             save(value, type)
 
     def save_list_of(self, value: list[Any], type: ListType) -> None:
+        # build_intlist([1, 2]) is  GLOBAL MARK EMPTY_LIST MARK 1 2 APPENDS TUPLE REDUCE,
+        # with a type tag          GLOBAL EMPTY_LIST MARK 1 2 APPENDS "List[...]" TUPLE2 REDUCE.
         builder = LIST_BUILDERS.get(type.element.__class__)
         if builder is None:
             self.save_global("torch.jit._pickle", "restore_type_tag")
@@ -157,6 +168,7 @@ class ScriptPickler(Pickler):
         self.save_type_tag(type)
 
     def save_type_tag(self, type: Type) -> None:
+        """Ends a call of `restore_type_tag(value, "type")`, of which the value is on the stack."""
         self.save_str(self.names.spell(type))
         self.out += TUPLES[2] + REDUCE
 
@@ -170,8 +182,8 @@ class ScriptPickler(Pickler):
     # Values
 
     def save_object(self, obj: Any) -> None:
-        """A module or object by the name of its class, and its attributes, or what its
-        `__getstate__` returns.
+        """Writes a module or object: its class by name, then its attributes, or the result of its
+        `__getstate__`.
         """
         type = obj._jit_type
         self.classes[type] = None
@@ -191,7 +203,9 @@ class ScriptPickler(Pickler):
         self.out += BUILD
 
     def save_tensor(self, obj: Any) -> None:
-        """`_rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad, OrderedDict())`."""
+        """Writes `_rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad,
+        OrderedDict())`.
+        """
         self.kept.append(obj)
         self.save_global("torch._utils", "_rebuild_tensor_v2")
         self.out += MARK
@@ -207,6 +221,7 @@ class ScriptPickler(Pickler):
         self.out += EMPTY_TUPLE + REDUCE + TUPLE + REDUCE
 
     def save_storage_of(self, tensor: Tensor) -> None:
+        """Writes ("storage", class, key, location, number of elements) as a persistent id."""
         storage = tensor.untyped_storage()
         key = self.storages.key_of(storage, tensor.dtype)
         if self.recall(("storage", key)):
@@ -221,14 +236,16 @@ class ScriptPickler(Pickler):
         self.remember(("storage", key))
 
     def save_int(self, obj: int) -> None:
-        """As Python does, but for eight bytes whenever four are too few."""
+        """An int as Python writes it, except for those that need more than four bytes: they always
+        get eight (LONG1).
+        """
         if -1 << 31 <= obj < 1 << 31:
             super().save_int(obj)
         else:
             self.out += b"\x8a\x08" + struct.pack("<q", obj)
 
     def save_str(self, obj: str) -> None:
-        """Strings are memoized by value."""
+        """A string, memoized by its value: equal strings are written once."""
         if not self.recall(("str", obj)):
             data = obj.encode()
             self.out += b"X" + struct.pack("<I", len(data)) + data
@@ -257,8 +274,8 @@ def _attributes(obj: Any) -> list[Any]:
 
 
 def _repeated_containers(value: object) -> set[int]:
-    """The ids of the lists and dicts that occur more than once below `value`. Modules are looked
-    into once.
+    """The ids of the lists, dicts and objects that occur more than once in `value`, at any depth.
+    Each is searched once.
     """
     seen: Counter[int] = Counter()
     todo: list[Any] = [value]

@@ -1,20 +1,20 @@
-"""`jit.load`: a compiled module out of an archive (`torch/csrc/jit/serialization/import.cpp`,
+"""`jit.load`: loads a compiled module from an archive (`torch/csrc/jit/serialization/import.cpp`,
 `torch/jit/_serialization.py`).
 
     data.pkl            the module: a pickle that names classes and has the values of their
                         attributes
     code/               the classes, as source: `source_importer.py`
     data/0, data/1 ...  the bytes of the tensors
-    constants.pkl       a tuple of what the code calls `CONSTANTS.c0`, `CONSTANTS.c1`; their bytes
-                        in constants/0 ...
-    version             the version of the operators that the code was written for
+    constants.pkl       a tuple of the values that the code calls `CONSTANTS.c0`, `CONSTANTS.c1`,
+                        with their bytes in constants/0 ...
+    version             the version of the operators in the code
 
-What loading does is little: map the file, read the constants, run the pickle, and read a class
-whenever the pickle names one. No byte of a tensor is looked at, and nothing is compiled: that
-happens when a method is first called.
+Loading does little: it maps the file, reads the constants, runs the pickle, and reads a class when
+the pickle names it. No byte of a tensor is read, and nothing is compiled; that happens when a
+method is first called.
 
-How the real one differs: it compiles everything; and objects whose classes have a `__setstate__`
-get their state by running it.
+How the real one differs: it compiles everything, and runs the `__setstate__` of classes that have
+one.
 """
 
 from __future__ import annotations
@@ -42,21 +42,28 @@ from .imported_function import refusing
 from .source_importer import SourceImporter
 from .typed_values import Sizes, check_type
 
+<<<<<<< HEAD
 MIN_VERSION = 1
+=======
+if TYPE_CHECKING:
+    from internals._tensor import Tensor
+
+MIN_VERSION = 1  # of the operators
+>>>>>>> g9
 
 
 def load_script(
     f: object, map_location: object = None, extra_files: dict[str, Any] | None = None
 ) -> Any:
-    """The module that `jit.save` wrote to `f`, a path or a file object open for reading bytes.
+    """Loads the module that `jit.save` wrote to `f`, a path or a binary file object.
 
-    `map_location` (a str or device) is where the tensors go. `extra_files` is filled: its keys are
-    names of files that were saved with the module, their contents become the values (bytes, empty
-    for those that are not there).
+    `map_location` (a str or device) is the device for the tensors. `extra_files` is filled in: its
+    keys are names of files that were saved with the module, its values become their contents
+    (bytes, empty for missing files).
 
-    Returns a RecursiveScriptModule. Raises ValueError when there is no such file, or for a wrong
-    `map_location`; ArchiveError, naming the record, when the file is no such archive, or says what
-    it may not.
+    Returns a RecursiveScriptModule. Raises ValueError if there is no such file, or for a wrong
+    `map_location`; ArchiveError, with the record, if the file is not such an archive, or contains
+    anything that is not allowed.
     """
     location = checked_location(map_location)
     check_path(f)
@@ -94,7 +101,7 @@ def load_script(
 
 
 class ModuleReader:
-    """Reads one archive."""
+    """Reads the module of one archive."""
 
     def __init__(self, reader: ArchiveReader, version: int, location: device | None) -> None:
         self.reader, self.location = reader, location
@@ -108,12 +115,12 @@ class ModuleReader:
         sources = {name: code.text(name) for name in reader.records if is_code(name)}
         self.importer = SourceImporter(sources.get, constants, version, reader.name)
         self.classes: dict[tuple[str, str], ObjectConstructor] = {}
-        # by the ids of objects: their attributes
+        # id of an object -> its attributes
         self.built: dict[int, tuple[ObjectConstructor, dict[str, Any]]] = {}
         self.parameters: dict[int, tuple[Any, Parameter]] = {}
 
     def read(self) -> Any:
-        """The module. Raises ArchiveError."""
+        """Returns the module. Raises ArchiveError for a wrong pickle or wrong code."""
         with refusing(self.reader.name, "data.pkl"):
             try:
                 module = self.unpickle("data", self.find_global)
@@ -121,7 +128,7 @@ class ModuleReader:
                 complete = id(module) in self.built
             finally:
                 for known in (self.classes, self.built):
-                    known.clear()  # they point back here, and the parameters would stay with them
+                    known.clear()  # else these cycles would keep the parameters alive
             Sizes(self.reader.records["data.pkl"].size).check(module, "the module")
         if not isinstance(module, RecursiveScriptModule) or not complete:
             what = type(module).__name__
@@ -131,6 +138,7 @@ class ModuleReader:
         return module
 
     def unpickle(self, name: str, find_global: Callable[..., Any]) -> Any:
+        """The object in the record `name.pkl`, whose storages are the records `name/...`."""
         record = f"{name}.pkl"
         load_storage = tensor_loader(self.reader, name, self.location)
         data = self.reader.read(record)
@@ -143,15 +151,17 @@ class ModuleReader:
         )
 
     def check_again(self) -> None:
-        """Containers may have been written to after they were given to an object."""
+        """Checks containers among the attributes again: the pickle may have added wrong items to
+        them after the first check.
+        """
         for constructor, values in self.built.values():
             for name, value in values.items():
                 if isinstance(value, (list, dict)):
                     constructor.check(name, value)
 
     def find_global(self, module: str, name: str) -> Any:
-        """What a name in the pickle stands for: a class of the archive, or what every pickle may
-        name.
+        """The constructor for a name in the pickle: of a class of the archive, or of those that
+        every pickle may name.
         """
         if module.partition(".")[0] in ("torch", "collections", "builtins", "_codecs"):
             return find_allowed(module, name)
@@ -162,7 +172,7 @@ class ModuleReader:
         return known
 
     def parameter(self, tensor: Tensor | None) -> Any:
-        """The parameter for a tensor. It is the same parameter for the same tensor."""
+        """The parameter for a tensor, one for each tensor; None for None."""
         if tensor is None:
             return None
         known = self.parameters.get(id(tensor))
@@ -176,7 +186,7 @@ class ModuleReader:
 
 
 class ObjectConstructor(Constructor):
-    """A class of the archive, in the pickle: makes an object, and gives it its attributes."""
+    """A class of the archive, as the pickle uses it: creates an object and sets its attributes."""
 
     def __init__(self, reader: ModuleReader, type: ClassType) -> None:
         self.reader, self.type, self.name = reader, type, type.name()
@@ -195,8 +205,8 @@ class ObjectConstructor(Constructor):
         return RecursiveScriptModule._without_values(self.type, self.name.rpartition(".")[2])
 
     def set_state(self, obj: Any, state: Any) -> None:
-        """The attributes: all that the class has, each of its type. Objects among them are
-        complete, so none holds itself.
+        """Sets the attributes, once: exactly those of the class, each of its type. Objects among
+        them must be complete, so that none contains itself.
         """
         if id(obj) in self.reader.built:
             raise ArchiveError(f"an object of {self.name} gets its attributes twice")
@@ -225,6 +235,7 @@ class ObjectConstructor(Constructor):
         self.reader.built[id(obj)] = self, values
 
     def value(self, name: str, value: Any) -> Any:
+        """The checked value of an attribute; a parameter for a tensor that is one in the class."""
         self.check(name, value)
         return (
             self.reader.parameter(value)
@@ -233,13 +244,13 @@ class ObjectConstructor(Constructor):
         )
 
     def check(self, name: str, value: object) -> None:
-        """Raises ArchiveError unless `value` is of the attribute's type, and complete."""
+        """Raises ArchiveError unless `value` has the attribute's type and complete objects."""
         check_type(value, self.type.attributes[name].type, f"the attribute '{name}' of {self.name}")
         self.check_built(value)
 
     def check_built(self, value: object) -> None:
-        """Raises ArchiveError for an object that has no attributes yet: it is waiting for the one
-        that it is a part of.
+        """Raises ArchiveError if `value` contains an object without its attributes: this one is
+        still being built, so it would contain itself.
         """
         todo, seen = [value], set()
         while todo:
@@ -255,8 +266,8 @@ class ObjectConstructor(Constructor):
 
 
 def checked_location(map_location: object) -> device | None:
-    """Where tensors go, None for where they were. Raises ValueError for anything but a str, a
-    device or None.
+    """The device for the tensors; None for the devices in the file. Raises ValueError for anything
+    but a str, a device or None.
     """
     if isinstance(map_location, str):
         return device(map_location)
@@ -269,7 +280,7 @@ def checked_location(map_location: object) -> device | None:
 
 
 def check_path(f: object) -> None:
-    """Raises ValueError when `f` is a path and no file is there."""
+    """Raises ValueError if `f` is a path without a file."""
     if isinstance(f, (str, os.PathLike)):
         if not os.path.exists(f):
             raise ValueError(f"The provided filename {f} does not exist")
@@ -278,8 +289,8 @@ def check_path(f: object) -> None:
 
 
 def version_of(reader: ArchiveReader) -> int:
-    """The version in the record `version` (`.data/version` in some). Raises ArchiveError unless we
-    know what it means.
+    """The version of an archive, from the record `version` or `.data/version`. Raises ArchiveError
+    for a version that is not known here.
     """
     record = "version" if reader.has("version") else ".data/version"
 
@@ -312,8 +323,8 @@ def is_code(name: str) -> bool:
 
 
 def fill_extra_files(reader: ArchiveReader, extra_files: dict[str, Any] | None) -> None:
-    """The contents of the files whose names are the keys. Those that are not there become empty, as
-    in PyTorch.
+    """Replaces the values by the contents of the files whose names are the keys: empty for missing
+    files, as in PyTorch.
     """
     for name in extra_files or ():
         record = f"extra/{name}"

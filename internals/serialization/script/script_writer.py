@@ -1,24 +1,24 @@
-"""`jit.save`: a compiled module or function as an archive that real PyTorch runs
+"""`jit.save`: writes a compiled module or function as an archive that PyTorch can run
 (`torch/csrc/jit/serialization/export_module.cpp`).
 
-    extra/NAME            what the caller adds
+    extra/NAME            files that the caller adds
     data/0, data/1, ...   storages
     data.pkl              the module: its class by name, its attributes        script_pickler.py
     code/__torch__.py     the classes, functions and named tuples it needs     class_printer.py
     constants/0, ...
-    constants.pkl         what the code calls CONSTANTS.c0, CONSTANTS.c1, ...
-    traced_inputs.pkl     of a traced module: sizes and dtypes of what it was traced with, and
-                          records without content
+    constants.pkl         the values that the code calls CONSTANTS.c0, CONSTANTS.c1, ...
+    traced_inputs.pkl     for a traced module: sizes and dtypes of its example inputs, whose
+                          records are empty
     version               the lowest that the operators allow                  op_versions.py
     byteorder
     .data/serialization_id
 
-Graphs are saved as they are: of a frozen module there is what freezing left. A function becomes the
-`forward` of a module without attributes, `__torch__.PlaceholderModule`.
+Graphs are saved as they are: a frozen module has only the attributes that freezing left. A function
+becomes the `forward` of a module without tensors, `__torch__.PlaceholderModule`.
 
-Everything that can fail, printing the code above all, is done before the file is opened.
+Everything that can fail, above all printing the code, is done before the file is opened.
 
-How the real one differs: it writes while it prints.
+How the real one differs: it writes while it prints, so an error leaves an incomplete file.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ from .op_versions import version_record
 from .script_pickler import ScriptPickler
 
 INPUTS_TYPE = DictType(StringType.get(), ListType(AnyType.get()))
-COMPRESS_ABOVE = 200  # bytes; smaller code is not worth the time
+COMPRESS_ABOVE = 200  # bytes of code; less is stored as it is
 
 
 def save_script(
     m: ScriptFunction | ScriptModule, f: Any, extra_files: dict[str, str | bytes] | None = None
 ) -> None:
-    """Write `m` to a path or file object. `extra_files`: name → text or bytes.
+    """Writes `m` to a path or file object. `extra_files` maps names to text or bytes.
 
-    Raises AttributeError for what is not compiled, TypeError for extra files of another type,
-    RuntimeError for code that cannot be exported; nothing has been written then.
+    Raises AttributeError if `m` is not compiled, TypeError for extra files of another type, and
+    RuntimeError for code that cannot be exported; then nothing has been written.
     """
     if not isinstance(m, (ScriptModule, ScriptFunction)):
         missing = "save" if isinstance(f, (str, os.PathLike)) else "save_to_buffer"
@@ -72,6 +72,7 @@ def save_script(
     )
     data_pickle = ScriptPickler(data, code.names)
     pickled = data_pickle.dump_typed(module, module._jit_type)
+    # The code of all classes in the pickle, in its order, and then of what they refer to.
     for kind in data_pickle.classes:
         code.add(kind)
     code.add_with_all_it_needs(module._jit_type)
@@ -94,7 +95,7 @@ def save_script(
         constants.write_to(writer)
         writer.write("constants.pkl", pickled_constants)
         if pickled_inputs:
-            for key in inputs.storages:
+            for key in inputs.storages:  # the pickle refers to these records
                 writer.write(f"{inputs.prefix}/{key}", b"")
             writer.write("traced_inputs.pkl", pickled_inputs)
         writer.write(version_record(code.version), f"{code.version}\n".encode())
@@ -103,8 +104,8 @@ def save_script(
 
 
 def placeholder_module(function: ScriptFunction) -> ScriptModule:
-    """A module whose `forward` is the function. It forgets the defaults of the arguments, as
-    PyTorch's does.
+    """A module whose `forward` is the function, without the defaults of its arguments, as in
+    PyTorch.
     """
     kind = ClassType("__torch__.PlaceholderModule")
     kind.addAttribute("training", BoolType.get())

@@ -1,10 +1,10 @@
-"""The code of an archive: which classes and functions it defines
+"""Finds the classes and functions that the code of an archive defines
 (`torch/csrc/jit/serialization/import_source.cpp`).
 
-What is called `__torch__.models.resnet.Block` is defined in the record
-`code/__torch__/models/resnet.py`. Records are read and parsed when the first name of theirs is
-asked for, and a name is asked for when it occurs: the pickle names the class of the module, whose
-attributes have types, whose methods call functions. What nobody names is not looked at.
+The class `__torch__.models.resnet.Block` is defined in the record
+`code/__torch__/models/resnet.py`. A record is read and parsed when the first of its names is used:
+the pickle names the class of the module, whose attributes have types, and whose methods call
+functions. Unused definitions are never compiled.
 
     class Linear(Module):                            a `ClassType`; without `(Module)` a class of
                                                      plain objects
@@ -15,10 +15,10 @@ attributes have types, whose methods call functions. What nobody names is not lo
     class Pair(NamedTuple): ...                      a tuple type with names
     def relu(input: Tensor) -> Tensor: ...           an `ImportedFunction`
 
-Every archive has names of its own: two archives may each define a `__torch__.Net`.
+Every archive has its own names: two archives may each define a `__torch__.Net`.
 
-How the real one differs: enums, and interfaces, which stand for modules that are swapped later, can
-be read, too. It has a parser of its own.
+How the real one differs: it also reads enums and interfaces (which stand for modules that can be
+swapped), and has its own parser.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ __all__ = ["SourceImporter", "compile_in_archive", "record_of"]
 
 
 class SourceImporter:
-    """Finds what archive code defines, by qualified name.
+    """Finds the definitions in an archive's code by their qualified names.
 
-    `read_source(record)` gives the text of a record, or None when there is none of that name.
-    `archive` is its name for errors.
+    `read_source(record)` returns the text of a record, or None if there is none of that name.
+    `archive` is the archive's name in errors.
     """
 
     def __init__(
@@ -64,15 +64,15 @@ class SourceImporter:
     ) -> None:
         self.read_source, self.archive = read_source, archive
         self.namespace = Namespace(constants, version, self.find_value, self.find_type)
-        self._contexts: dict[str, ArchiveSource | None] = {}  # by record
+        self._contexts: dict[str, ArchiveSource | None] = {}  # record -> text; None if missing
         self._definitions: dict[str, Definition] = {}
         self._types: dict[str, Type] = {}
         self._functions: dict[str, ImportedFunction] = {}
         self._in_progress: set[str] = set()
 
     def find_type(self, name: str) -> Type | None:
-        """The class or named tuple of this name; None if none is defined. Raises ArchiveError if it
-        is of no use.
+        """The class or named tuple of this name; None if none is defined. Raises ArchiveError if
+        its definition is wrong.
         """
         if name in self._types:
             return self._types[name]
@@ -102,8 +102,8 @@ class SourceImporter:
         return found
 
     def find_value(self, name: str) -> SugaredValue | None:
-        """What a name is to the compiler: a function, a class, the constructor of a named tuple;
-        None if nothing is defined.
+        """The compiler's value for a name: a function, a class, the constructor of a named tuple;
+        None if it is not defined.
         """
         found = self.find_type(name)
         if isinstance(found, TupleType):
@@ -116,11 +116,9 @@ class SourceImporter:
         return None if function is None else FunctionValue(function)
 
     def type_of(self, node: ast.expr, record: str) -> Type:
-        """The type that an annotation in a record means. Raises RuntimeError that shows the
-        place.
-        """
+        """The type that an annotation in a record means. Raises RuntimeError, with the place."""
         name = dotted_name(node)
-        # what most of them are, in a hurry
+        # Most annotations are just a name: no need for the compiler.
         known = self.find_type(name) if "." in name else BY_NAME.get(name)
         if known is not None:
             return known
@@ -131,6 +129,7 @@ class SourceImporter:
     # Reading.
 
     def _definition(self, name: str) -> Definition | None:
+        """The parsed definition of a name, whose record is read if necessary."""
         record = record_of(name)
         if record not in self._contexts:
             with refusing(self.archive, record):
@@ -138,6 +137,7 @@ class SourceImporter:
         return self._definitions.get(name)
 
     def _read(self, record: str, prefix: str) -> None:
+        """Parses a record, and notes its definitions as `prefix.name`."""
         text = self.read_source(record)
         if text is None:
             self._contexts[record] = None
@@ -166,6 +166,9 @@ class SourceImporter:
         return ImportedFunction(parsed, self.namespace, name, self_type, self.archive)
 
     def _import_class(self, name: str, definition: ast.ClassDef) -> Type:
+        """The type for a class. Its attributes are read before it is known by its name, as no
+        object can contain one of its own class; its methods after that, as they may use it.
+        """
         if name in self._in_progress:
             raise ValueError(
                 f"the class '{name}' has an attribute that is an object of this class, or has one "
@@ -203,6 +206,7 @@ class SourceImporter:
         return made
 
     def _named_tuple(self, name: str, definition: ast.ClassDef) -> TupleType:
+        """The type for a class whose base is `NamedTuple`."""
         names, elements = [], []
         for statement in definition.body:
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
@@ -217,26 +221,24 @@ class SourceImporter:
 
 
 class ArchiveSource(SourceContext):
-    """The text of a record. The compiler reads `-1` as a number there, and functions in
-    functions.
+    """The text of a record. `is_archive` tells the compiler that `-1` is a number there, and that
+    functions may contain functions.
     """
 
     is_archive = True
 
 
 def record_of(name: str) -> str:
-    """The record in which a qualified name is defined: `code/__torch__/a/b.py` for
-    `__torch__.a.b.C`.
-    """
+    """The record that defines a qualified name: `code/__torch__/a/b.py` for `__torch__.a.b.C`."""
     return f"code/{name.rpartition('.')[0].replace('.', '/')}.py"
 
 
 def parse(text: str) -> ast.Module:
-    """Parse archive code. Raises SyntaxError, ValueError, RecursionError or MemoryError."""
+    """Parses archive code. Raises SyntaxError, ValueError, RecursionError or MemoryError."""
     if "\\" in text:
         with PARSER_LOCK, warnings.catch_warnings():
-            # which is for all threads: not where it can be helped
-            warnings.simplefilter("ignore")  # of escapes that Python does not know
+            # about unknown escapes; filters are global to all threads, so only where needed
+            warnings.simplefilter("ignore")
             module = ast.parse(text)
     else:
         with PARSER_LOCK:
@@ -247,5 +249,5 @@ def parse(text: str) -> ast.Module:
 
 
 def _is_version(statement: ast.stmt) -> bool:
-    """`op_version_set = 1`, the first line of older archives."""
+    """Whether a statement is `op_version_set = 1`, the first line in older archives."""
     return isinstance(statement, ast.Assign) and is_name(statement.targets[0], "op_version_set")

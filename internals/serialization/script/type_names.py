@@ -1,11 +1,11 @@
-"""Names of types in an archive: two that are different may not have one name
+"""Gives each type in an archive a unique name
 (`torch/csrc/jit/serialization/type_name_uniquer.cpp`).
 
-In a program names are given once, `names.take_name` sees to that. But an archive may hold types
-from several sources: two files that were loaded can each have their `__torch__.Net`. Whoever comes
-second gets a mangled name, `__torch__.___torch_mangle_0.Net`, in this archive.
+In a program, `names.take_name` ensures that names are unique. But an archive may contain types from
+several sources: two loaded files can each have a `__torch__.Net`. The second one gets a mangled
+name, `__torch__.___torch_mangle_0.Net`, in this archive.
 
-How the real one differs: interfaces and enums have names, too; otherwise it is the same, in C++.
+How the real one differs: interfaces and enums have names, too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def qualified_name_of(type: Type) -> str | None:
 
 
 class TypeNames:
-    """The names of one archive."""
+    """The names of the types in one archive."""
 
     def __init__(self) -> None:
         self.names: dict[Type, str] = {}
@@ -42,7 +42,9 @@ class TypeNames:
         self.next_number = 0
 
     def of(self, type: Type) -> str:
-        """The name of a type that has one: its own if nobody took it, else a mangled one."""
+        """The name of a class, named tuple or function: its own if that is free, else a mangled
+        one.
+        """
         name = self.names.get(type)
         if name is None:
             name = qualified_name_of(type)
@@ -54,7 +56,7 @@ class TypeNames:
         return name
 
     def mangle(self, name: str) -> str:
-        """The name with another number before its last part."""
+        """The name with the next number before its last part: `__torch__.___torch_mangle_0.Net`."""
         *atoms, last = name.split(".")
         atoms = [atom for atom in atoms if not atom.startswith(MANGLE)]
         self.next_number += 1

@@ -1,14 +1,15 @@
-"""Is what the pickle says what the code says? (`restoreAccurateTypeIfPossible` of
-`torch/csrc/jit/serialization/unpickler.cpp`.)
+"""Checks that the values in the pickle have the types that the code declares
+(`restoreAccurateTypeIfPossible` in `torch/csrc/jit/serialization/unpickler.cpp`).
 
-The code of an archive declares `weight : Tensor` and `sizes : List[int]`, and is compiled
-accordingly; the pickle brings the values. That each value is of the type declared for it is checked
-here, all the way down, because the compiled graph relies on it. So is that they are not much more
-than the pickle that they are from: forty lists, each of which holds the next one twice, are a few
-hundred bytes, and a trillion elements for whoever walks them.
+The code of an archive declares `weight : Tensor` and `sizes : List[int]`, and is compiled for these
+types; the pickle has the values. Each value is checked against its declared type, at any depth, as
+the compiled graph relies on it.
 
-How the real one differs: it labels lists and dicts with the declared types, and does not look
-whether their contents agree.
+The size of the values is also checked: forty lists, each of which contains the next one twice, take
+a few hundred bytes in the pickle, but 2^40 elements for a program that visits all of them.
+
+How the real one differs: it marks lists and dicts with the declared types, and does not check
+their contents.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ from internals.jit.ir import (
 
 from ..errors import ArchiveError
 
-# elements and objects, written out: so many, and so many for each byte of the pickle
+# At most LARGEST elements and objects, plus SHARE for each byte of the pickle; those that are
+# shared count as often as they can be reached.
 LARGEST, SHARE = 1 << 16, 4
+# types whose values are checked by `isinstance` alone
 SIMPLE: dict[type[Type], tuple[type, ...]] = {
     TensorType: (TensorImpl,), FloatType: (float,), ComplexType: (complex,), BoolType: (bool,),
     StringType: (str,), NumberType: (int, float, complex), NoneType: (type(None),),
@@ -50,10 +53,12 @@ SIMPLE: dict[type[Type], tuple[type, ...]] = {
 def check_type(
     value: Any, type: Type, place: str, seen: set[tuple[int, Type]] | None = None
 ) -> None:
-    """Raises ArchiveError, naming the place, unless `value` is of this type."""
+    """Raises ArchiveError, with the place, unless `value` is of this type. `seen` are the
+    containers that have been checked, as (id, type).
+    """
     seen = set() if seen is None else seen
     if isinstance(value, (list, dict, tuple)):
-        if (id(value), type) in seen:  # met before: a list may be held by many
+        if (id(value), type) in seen:  # shared, or inside itself
             return
         seen.add((id(value), type))
     if isinstance(type, OptionalType):
@@ -88,23 +93,23 @@ def check_type(
 
 
 def _shown(key: int | str) -> str:
-    """A key, for the place of a value: there may be many, inside each other, so not of any
-    length.
-    """
+    """A key in the place of a value, at most 50 characters, as a place may have many of them."""
     return repr(key[:50] if isinstance(key, str) else key)
 
 
 class Sizes:
-    """How much values are when they are written out: what is reached in two ways counts twice."""
+    """Counts elements and objects as if nothing were shared: those reached in two ways count twice.
+    `nbytes` is the size of the pickle.
+    """
 
     def __init__(self, nbytes: int) -> None:
         self.most = LARGEST + SHARE * nbytes
-        # by id; the value as well, so that no other gets its id
+        # id -> (value, which keeps the id its own; size)
         self.known: dict[int, tuple[Any, int]] = {}
 
     def check(self, value: Any, place: str) -> None:
-        """Raises ArchiveError if `value`, with all that is in it, is more than a pickle of this
-        length is made for.
+        """Raises ArchiveError if `value` and its parts are more than a pickle of this length should
+        describe.
         """
         if self.of(value) > self.most:
             raise ArchiveError(
@@ -113,17 +118,18 @@ class Sizes:
             )
 
     def of(self, value: object) -> int:
+        """The size of a value, each container computed once, limited to 2^62."""
         parts = parts_of(value)
         if not parts:
             return 1
         if id(value) not in self.known:
-            self.known[id(value)] = value, 1  # it may hold itself
+            self.known[id(value)] = value, 1  # ends the recursion if it contains itself
             self.known[id(value)] = value, min(1 + sum(map(self.of, parts)), 1 << 62)
         return self.known[id(value)][1]
 
 
 def parts_of(value: object) -> list[Any]:
-    """What a container or an object holds."""
+    """The items of a container, keys too, or the attributes of an object; [] for other values."""
     if isinstance(value, dict):
         return [*value, *value.values()]
     if isinstance(value, (list, tuple)):
@@ -133,7 +139,7 @@ def parts_of(value: object) -> list[Any]:
 
 
 def _check_anything(value: object, place: str, seen: set[tuple[int, Type]]) -> None:
-    """A value that may be of any type is at least one of those that graphs have."""
+    """Raises ArchiveError unless a value of the type Any is of one of the types in graphs."""
     for each in parts_of(value) if isinstance(value, (list, tuple, dict)) else ():
         check_type(each, AnyType.get(), place, seen)
     known = (TensorImpl, int, float, complex, str, type(None), device, list, tuple, dict)

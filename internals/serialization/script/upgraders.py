@@ -1,23 +1,22 @@
-"""What operators meant in older archives (`torch/csrc/jit/operator_upgraders/upgraders_entry.cpp`,
-`version_map.cpp`).
+"""Keeps the meaning of operators in older archives
+(`torch/csrc/jit/operator_upgraders/upgraders_entry.cpp`, `version_map.cpp`).
 
-An archive says for which version of the operators its code was written (`version`). When the
-meaning of an operator changed, as that of `div` on integers did, which once was division without
-remainder, old code must go on to mean what it did. So for each overload that changed there is the
-old schema, the last version it was valid in, and a function in today's operators that does the
-same. The compiler puts the function's nodes where the call is.
+The record `version` of an archive is the version of the operators in its code. Some have changed
+since: `div` of two integers once rounded towards zero. Old code has to keep its meaning, so for
+each overload that changed there is an *upgrader*: the old schema, the last version in which it was
+valid, and a function of today's operators with the same result. The compiler inserts the nodes of
+the function in place of the call.
 
-| operator           | until version | what it was                                            |
-|--------------------|---------------|--------------------------------------------------------|
-| div, div_          | 3             | on integers, division rounded towards zero             |
-| full               | 4             | made floats of an integer or bool, unless given a dtype |
-| linspace           | 7             | 100 steps if not told how many                         |
-| gelu               | 9             | had no approximation to choose                         |
-| _convolution       | 9             | had no TF32 to allow                                   |
+| operator           | until version | earlier meaning                                         |
+|--------------------|---------------|---------------------------------------------------------|
+| div, div_          | 3             | on integers, division rounded towards zero              |
+| full               | 4             | floats also for an integer or bool, unless with a dtype |
+| linspace           | 7             | 100 steps by default                                    |
+| gelu               | 9             | no choice of an approximation                           |
+| _convolution       | 9             | no argument `allow_tf32`                                |
 
-How the real one differs: `logspace`, which we do not have, changed as `linspace` did, one version
-later; the calls become nodes of the old schema first, which a pass replaces; and a backend that is
-not PyTorch may ask for the table.
+How the real one differs: it first compiles the calls to nodes of the old schema, which a pass then
+replaces; and it has an upgrader for `logspace`.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ from .archive_names import Namespace
 
 
 class Upgrader(NamedTuple):
-    """An overload that changed: its old schema, the last version that meant it, and a function that
-    still does it.
+    """An overload that changed: its old schema, the last version in which it was valid, and the
+    source of a function with the old meaning.
     """
 
     schema: str
@@ -45,6 +44,8 @@ class Upgrader(NamedTuple):
     code: str
 
 
+# The functions are templates where several overloads have the same one: in place or not, with `out`
+# or without, with a tensor or a number as the divisor.
 DIVISION = """
 def upgrader(self: Tensor, other: {other}{more}) -> Tensor:
   if self.is_floating_point() or {other_is_float}{out_is_float}:
@@ -195,8 +196,8 @@ UPGRADERS = (
 
 @cache
 def upgrades(symbol: str, version: int) -> dict[str, WrittenFunction]:
-    """For an archive of `version`: the overloads of an operator that have changed since, and
-    functions that do the old thing.
+    """The overloads of an operator that have changed since `version`, each with the function that
+    has its old meaning. A version after the last valid one has no entry.
     """
     return {
         schema.overload_name: compiled(upgrader)
@@ -207,7 +208,7 @@ def upgrades(symbol: str, version: int) -> dict[str, WrittenFunction]:
 
 @cache
 def compiled(upgrader: Upgrader) -> WrittenFunction:
-    """The function with the old schema. Its parameters are in the order of the schema's
+    """The compiled function, with the old schema. Its parameters are in the order of the schema's
     arguments.
     """
     context = SourceContext(upgrader.code, "<string>", 1)

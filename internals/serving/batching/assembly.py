@@ -1,14 +1,17 @@
-"""Requests to one batch, and the batch's results back to each request.
+"""Joins requests to a batch, and splits the batch's results into those of each request.
 
-`join` puts the rows one below the other: the only copy that batching costs. A request alone is not
-copied at all. `split` gives each request its rows of every output as a view: same storage, other
-offset. With padding, smaller requests are filled up with zeros to the largest, and what the filling
-added to the outputs is cut off again.
+`join` concatenates the rows: the only copy that batching needs. A single request is not copied at
+all. `split` returns each request's rows of every output as a view: same storage, other offset.
+
+    x: (2, 5), (3, 5)  --join-->  (5, 5)  --model-->  y: (5, 10)  --split-->  (2, 10), (3, 10)
+
+With padding, smaller requests are filled with zeros to the largest size, and the sizes that the
+padding added to the outputs are cut off again.
 
 Mirrors `BackendInputCollector` and `BackendOutputResponder` of Triton's `backend/src`.
 
-How the real one differs: Triton gathers into pinned memory, with a CUDA kernel when the pieces are
-many and small.
+How the real one differs: Triton gathers into pinned memory, with a CUDA kernel if there are many
+small parts.
 """
 
 from __future__ import annotations
@@ -22,8 +25,8 @@ Inputs = dict[str, Tensor]
 
 
 def join(requests: Sequence[Inputs]) -> Inputs:
-    """One input for each name: the rows of all requests, in order. Sizes that differ are filled up
-    with zeros to the largest.
+    """One tensor for each input name, with the rows of all requests in order. Other sizes that
+    differ are padded with zeros to the largest.
     """
     if len(requests) == 1:
         return requests[0]
@@ -31,6 +34,7 @@ def join(requests: Sequence[Inputs]) -> Inputs:
 
 
 def join_rows(parts: list[Tensor]) -> Tensor:
+    """(rows of part 0, ...), (rows of part 1, ...), ... as one tensor (sum of the rows, ...)."""
     if all(part.shape[1:] == parts[0].shape[1:] for part in parts):
         return torch.cat(parts)
     largest = [max(sizes) for sizes in zip(*(part.shape[1:] for part in parts))]
@@ -44,8 +48,8 @@ def join_rows(parts: list[Tensor]) -> Tensor:
 
 
 def padding(requests: Sequence[Inputs], joined: Inputs) -> Hashable:
-    """To which sizes, and in which dimensions, requests had to be filled up; empty if they did
-    not.
+    """The (input, padded sizes, dimension) of all padding in a batch; empty if there is none. Two
+    batches with the same value are padded in the same way.
     """
     filled = set()
     for inputs in requests:
@@ -58,10 +62,10 @@ def padding(requests: Sequence[Inputs], joined: Inputs) -> Hashable:
 
 
 def split(outputs: Inputs, requests: Sequence[Inputs], joined: Inputs) -> list[Inputs]:
-    """For each request its own rows of every output, as views.
+    """Returns for each request its own rows of every output, as views.
 
-    Where a request was padded, an output that is as large as the padded input in the same dimension
-    is cut to the request's size.
+    If a request was padded, an output that has the padded size in the same dimension is cut to the
+    request's size.
     """
     if len(requests) == 1:
         return [outputs]
@@ -80,7 +84,7 @@ def split(outputs: Inputs, requests: Sequence[Inputs], joined: Inputs) -> list[I
 
 
 def cut(output: Tensor, own: Sequence[int], filled: Sequence[int]) -> Tensor:
-    """The output without what padding added to it."""
+    """The part of an output that belongs to an input of sizes `own`, padded to `filled`."""
     sizes = list(output.shape)
     for dim in range(1, min(len(sizes), len(own))):
         if own[dim] != filled[dim] and sizes[dim] == filled[dim]:
@@ -89,7 +93,7 @@ def cut(output: Tensor, own: Sequence[int], filled: Sequence[int]) -> Tensor:
 
 
 def corner(tensor: Tensor, sizes: Sequence[int]) -> Tensor:
-    """The first `sizes[d]` of every dimension but the first, as a view."""
+    """The first `sizes[d]` elements along each dimension d but the first, as a view."""
     for dim in range(1, len(sizes)):
         if tensor.shape[dim] != sizes[dim]:
             tensor = tensor.narrow(dim, 0, sizes[dim])

@@ -1,14 +1,14 @@
-"""Who waits, for how long, and when a batch starts.
+"""Dynamic batching: decides which requests wait, for how long, and when a batch starts.
 
-A request joins the lane of its kind. A batch starts as soon as a worker is free and some lane is
+A request joins the lane of its kind. A batch starts as soon as a worker is free and a lane is
 ready: full (`max_batch` rows), or due (its first request has waited `max_delay`, or a deadline is
 near). While all workers are busy the lanes simply grow, so under load batches fill by themselves
-and nobody waits for the delay.
+and no request waits for the delay.
 
-What is bounded: the requests that wait (`max_queue`) and their bytes (`max_queue_bytes`). One more
-is refused at once: a client that hears "no" can go elsewhere, one that waits in an endless queue
-cannot. Whoever gives up, or whose deadline passes, leaves the line before anything is computed for
-them.
+The number of waiting requests is bounded (`max_queue`), and so are their bytes (`max_queue_bytes`).
+One more is refused at once, so that its client can try another server instead of waiting in an
+endless queue. A request whose client gives up, or whose deadline passes, leaves its lane before
+anything is computed for it.
 
 All of this runs in the event loop's thread, and needs no locks; only a batch itself runs in a
 worker's thread.
@@ -42,11 +42,11 @@ ALONE = "alone"  # the lane of requests without rows: each counts as a full batc
 
 
 class Batcher:
-    """The waiting room of one model. `await submit(request)` returns the outputs of the request's
-    own rows.
+    """The queue of one model. `await submit(request)` returns the outputs of the request's own
+    rows.
 
-    `report(event, **fields)` hears of "model_not_batched", and why. `recorder`, if set, is told of
-    everything. Must be used in one event loop.
+    `report(event, **fields)` is called with "model_not_batched" and the reason. `recorder`, if set,
+    is told of every event. A batcher must be used in one event loop only.
     """
 
     def __init__(
@@ -66,17 +66,17 @@ class Batcher:
         self.workers = Workers(settings.workers, f"{model.name}-{model.version}")
         self.lanes: dict[object, Lane] = {}
         self.queued = self.queued_bytes = self.running = 0
-        self.estimate = 0.0  # seconds that a batch took lately
+        self.estimate = 0.0  # seconds that a batch takes, as a moving average
         self.draining = False
         self.idle = asyncio.Event()
         self.recorder: Recorder | None = None
         self._alarm: asyncio.TimerHandle | None = None
 
     async def submit(self, request: InferRequest) -> dict[str, Tensor]:
-        """Waits for the batch that has this request in it.
+        """Waits for the batch that contains this request, and returns the request's outputs.
 
-        Raises QueueFull, DeadlineExceeded, Unavailable while draining, or what the model raised for
-        this request. When the caller's task is cancelled, the request leaves the line.
+        Raises QueueFull, DeadlineExceeded, Unavailable while draining, or the model's error for
+        this request. If the caller's task is cancelled, the request leaves its lane.
         """
         waiting = self._admit(request)
         alarm = None
@@ -92,9 +92,7 @@ class Batcher:
                 alarm.cancel()
 
     async def drain(self) -> None:
-        """Answers everything that waits, at once, and takes nothing more. Returns when the last
-        batch is done.
-        """
+        """Runs all waiting requests at once, and accepts no more. Returns after the last batch."""
         self.draining = True
         self._start_what_is_ready()
         if self.queued or self.running:
@@ -102,13 +100,14 @@ class Batcher:
         self.workers.stop()
 
     def _admit(self, request: InferRequest) -> Waiting:
-        """Puts the request in line, or says why not."""
+        """Adds the request to its lane, or raises the reason why not."""
         loop = asyncio.get_running_loop()
         now, settings = loop.time(), self.settings
         rows = rows_of(request.inputs) if self.execution.batching else None
         nbytes = sum(t.nbytes for t in request.inputs.values())
         if self.draining:
             raise Unavailable(f"model '{self.model.name}' is being unloaded or replaced")
+        # `max`: a request that alone exceeds the limit on bytes is accepted if the queue is empty.
         if self.queued >= settings.max_queue or self.queued_bytes + nbytes > max(
             settings.max_queue_bytes, nbytes
         ):
@@ -123,6 +122,7 @@ class Batcher:
             left = request.deadline - now
             if left <= 0:
                 raise DeadlineExceeded("the deadline had passed when the request arrived")
+            # Leave time for two batches, and at least half of the time to the deadline.
             due = min(due, now + max(min(left - 2 * self.estimate, left / 2), 0.0))
         waiting = Waiting(request, rows or self.max_batch, nbytes, now, due, loop.create_future())
         key = lane_key(request.inputs, settings.pad) if rows else ALONE
@@ -139,8 +139,8 @@ class Batcher:
         return waiting
 
     def _start_what_is_ready(self) -> None:
-        """Gives free workers the lanes that are ready, the longest due first, and sets the alarm
-        for the next one.
+        """Starts batches of the lanes that are ready, the one due earliest first, as long as
+        workers are free. Sets an alarm for the next lane that will be due.
         """
         if self._alarm is not None:
             self._alarm.cancel()
@@ -163,8 +163,11 @@ class Batcher:
             self.idle.set()
 
     def _start(self, lane: Lane, now: float) -> None:
+        """Gives a batch of a lane to a worker, or only removes requests that need no answer."""
         gone = [waiting for waiting in lane.line if waiting.future.done() or is_late(waiting, now)]
-        if gone:  # the loop was too busy for their alarms, or they gave up just now
+        # The loop was too busy for their alarms, or they were cancelled just now. The lane may not
+        # be ready without them, so the caller checks it again.
+        if gone:
             for waiting in gone:
                 self._take_out(waiting, "left" if waiting.future.done() else "expired")
             return
@@ -197,16 +200,16 @@ class Batcher:
         began: float,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        """In a worker's thread."""
+        """Runs a batch, in a worker's thread, and hands the outcomes to the event loop."""
         outcomes = self._compute(batch, key)
         try:
             loop.call_soon_threadsafe(self._finish, batch, outcomes, number, began)
-        except RuntimeError:  # the loop was closed: the server's patience was over
+        except RuntimeError:  # the loop is closed: the server has stopped waiting
             pass
 
     def _compute(self, batch: list[Waiting], key: object) -> list[Outcome]:
-        """An outcome for each, whatever happens: the thread has to live on, nobody else would
-        answer the next batch.
+        """An outcome for each request, whatever is raised: without this thread, the next batch
+        would not be answered.
         """
         try:
             return self.execution.run([waiting.request.inputs for waiting in batch], key)
@@ -216,6 +219,7 @@ class Batcher:
     def _finish(
         self, batch: list[Waiting], outcomes: list[Outcome], number: int, began: float
     ) -> None:
+        """Answers the requests of a batch, in the event loop, and starts the next ones."""
         now = asyncio.get_running_loop().time()
         self.running -= 1
         self.estimate += (now - began - self.estimate) / 4
@@ -234,14 +238,13 @@ class Batcher:
         self._leave(waiting, "expired")
 
     def _leave(self, waiting: Waiting, why: Literal["left", "expired"]) -> None:
-        """A request leaves its line, if it is still in one; that may make a batch ready, or change
-        who is due next.
-        """
+        """Removes a request from its lane, if it still waits, and sets the alarm anew."""
         if waiting.lane is not None:
             self._take_out(waiting, why)
             self._start_what_is_ready()
 
     def _take_out(self, waiting: Waiting, why: Literal["left", "expired"]) -> None:
+        """Removes a waiting request; one that expired gets its error."""
         lane = waiting.lane
         assert lane is not None
         lane.remove(waiting)
@@ -261,4 +264,5 @@ class Batcher:
 
 
 def is_late(waiting: Waiting, now: float) -> bool:
+    """Whether the deadline of a request has passed."""
     return waiting.request.deadline is not None and waiting.request.deadline <= now

@@ -1,13 +1,13 @@
-"""A batch is run, in a worker's thread: joined, computed, split. One bad request fails alone.
+"""Runs a batch in a worker's thread: joins the requests, computes, splits the results.
 
-When the model raises on a batch, each request is run by itself, so that only the one to blame gets
-the error. A model that raises on batches though every request alone is fine cannot take batches;
-nor can one whose results have no rows, or whose rows depend on each other (`proof.py`). It is then
-run one request at a time, and the log says why.
+If the model raises an error on a batch, each request is run by itself, so that only the wrong one
+gets the error. A model cannot take batches if it fails on them although every request alone is
+right, if its results do not have the rows of the batch, or if its rows depend on each other
+(`proof.py`). It is then run one request at a time, and the log has the reason.
 
 Mirrors `TRITONBACKEND_ModelInstanceExecute`.
 
-How the real one differs: in Triton a backend that fails on a batch fails all its requests.
+How the real one differs: if a backend of Triton fails on a batch, all its requests fail.
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ from .lanes import rows_of
 from .proof import has_rows, rows_are_independent
 
 Outcome = Inputs | ServingError
-MOST_PROOFS = 256  # that are remembered: a client may send shapes without end
+MOST_PROOFS = 256  # that are remembered: a client may send ever new shapes
 
 
 @dataclass
 class Execution:
-    """How batches of one model are run.
+    """Runs the batches of one model.
 
-    In the worker's thread, `executed(requests, rows, seconds)` is called for each run of the model
-    that answers somebody, and `gave_up(why=...)` once, when the model turns out not to take
-    batches.
+    In the worker's thread, `executed(requests, rows, seconds)` is called for each run whose results
+    are used, and `gave_up(why=...)` once, if the model turns out not to take batches.
     """
 
     model: ServedModel
@@ -44,14 +43,14 @@ class Execution:
     proven: set[Hashable] = field(default_factory=set)
 
     def run(self, requests: Sequence[Inputs], key: Hashable) -> list[Outcome]:
-        """The outputs of each request, or what went wrong with it."""
+        """Returns the outputs of each request, or its error. `key` is the kind of the batch."""
         if len(requests) == 1 or not self.batching:
             return [self.alone(inputs) for inputs in requests]
         began = perf_counter()
         try:
             joined = join(requests)
             outputs = self.model.run(list(joined.values()))
-        except BaseException:  # sys.exit() of a model, too, is the answer to one request only
+        except BaseException:  # even sys.exit() in a model must fail one request only
             return self.blame(requests)
         seconds = perf_counter() - began
         rows = next(iter(joined.values())).shape[0]
@@ -59,37 +58,41 @@ class Execution:
             return self.give_up(f"its results do not have the {rows} rows of the batch", requests)
         shares = split(outputs, requests, joined)
         padded = padding(requests, joined)
+        # Batches of a kind are checked once: a proof runs some requests a second time.
         kind = (key, padded)
         if kind not in self.proven:
             if not rows_are_independent(self.model, requests, shares, look_at_all=bool(padded)):
                 what = "padding" if padded else "the other rows of the batch"
                 return self.give_up(f"a row's result depends on {what}", requests)
             if len(self.proven) >= MOST_PROOFS:
-                # an old proof had again costs a run or two, a missing one a wrong answer
+                # forgetting them only costs time: to skip a proof could give wrong answers
                 self.proven.clear()
             self.proven.add(kind)
         self.executed(len(requests), rows, seconds)
         return list(shares)
 
     def alone(self, inputs: Inputs) -> Outcome:
+        """The outcome of one request, run by itself."""
         began = perf_counter()
         try:
             outputs = self.model.run(list(inputs.values()))
         except ServingError as error:
             return error
         except BaseException as error:
-            # not a failure that ServedModel knows; the thread has to live on
+            # not an error that ServedModel expects, but the thread has to go on
             return ModelFailed(f"{type(error).__name__}: {error}")
         self.executed(1, rows_of(inputs) or 1, perf_counter() - began)
         return outputs
 
     def blame(self, requests: Sequence[Inputs]) -> list[Outcome]:
+        """The outcomes after a batch has failed: each request is run alone."""
         outcomes = [self.alone(inputs) for inputs in requests]
         if not any(isinstance(outcome, ServingError) for outcome in outcomes):
             self.give_up("it raises on a batch of requests that are fine alone", ())
         return outcomes
 
     def give_up(self, why: str, requests: Sequence[Inputs]) -> list[Outcome]:
+        """Stops batching for this model, and runs the requests alone."""
         if self.batching:
             self.batching, self.why_not = False, why
             self.gave_up(why=why)

@@ -1,14 +1,14 @@
-"""Requests of one shape, waiting in line for a batch.
+"""Lanes: queues of requests with the same shape, which wait for a batch.
 
 Only tensors that agree in everything but the first size can be joined, so there is a lane for each
-such kind. A lane knows how many rows wait in it and when it is due: when its first request has
-waited `max_delay`, or earlier if one in it is in a hurry.
+such kind. A lane knows the number of its rows and when it is due: when its first request has waited
+`max_delay`, or earlier if a request in it has a close deadline.
 
 Mirrors `PriorityQueue` and `PolicyQueue` of Triton's `scheduler_utils.cc`.
 
 How the real one differs: Triton has one queue for each priority. A request of another shape ends
-the batch there, unless its input allows "ragged batching": then elements are put one behind the
-other, and the model is told where each begins.
+the batch there, unless its input allows "ragged batching": then elements are concatenated, and the
+model gets the offset of each.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from ..inference import InferRequest
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """A request in line: `future` will have its outputs. `due`: when it should start at the latest,
-    on the loop's clock.
+    """A waiting request; `future` will have its outputs. `due` is the latest time at which it
+    should start, on the loop's clock in seconds.
     """
 
     request: InferRequest
@@ -39,8 +39,8 @@ class Waiting:
 
 @dataclass(slots=True, eq=False)
 class Lane:
-    """Those who wait, in order of arrival. A dict, because whoever gives up leaves from the
-    middle.
+    """The waiting requests of one kind, in order of arrival. `line` is a dict, as a request that is
+    cancelled leaves from the middle.
     """
 
     key: Hashable
@@ -61,11 +61,13 @@ class Lane:
         self.due = min((other.due for other in self.line), default=float("inf"))
 
     def ready(self, now: float, max_batch: int) -> bool:
-        """Whether a batch should start: it is full, or somebody has waited long enough."""
+        """Whether a batch should start: it is full, or a request has waited long enough."""
         return self.rows >= max_batch or self.due <= now
 
     def take(self, max_batch: int) -> list[Waiting]:
-        """The first in line, as many as fit; a request with more rows than that goes alone."""
+        """Removes the first requests that fit into `max_batch` rows. A request with more rows than
+        that is taken alone.
+        """
         taken = list(first_that_fit(self.line, max_batch))
         for waiting in taken:
             del self.line[waiting]
@@ -76,6 +78,7 @@ class Lane:
 
 
 def first_that_fit(line: dict[Waiting, None], max_batch: int) -> Iterator[Waiting]:
+    """Yields requests from the front until the next does not fit, but always the first one."""
     rows = 0
     for waiting in line:
         rows += waiting.rows
@@ -85,14 +88,16 @@ def first_that_fit(line: dict[Waiting, None], max_batch: int) -> Iterator[Waitin
 
 
 def lane_key(inputs: dict[str, Tensor], pad: bool) -> Hashable:
-    """What two requests have to share in order to run together: names, dtypes, and sizes but the
-    first (with `pad`: how many).
+    """The kind of a request: the names and dtypes of its inputs, and all sizes but the first (with
+    `pad` only their number). Requests with equal keys can run together.
     """
     return tuple((name, t.dtype, t.dim() if pad else t.shape[1:]) for name, t in inputs.items())
 
 
 def rows_of(inputs: dict[str, Tensor]) -> int | None:
-    """The first size that all inputs share, or None: such a request has no rows and runs alone."""
+    """The first size, if all inputs share it and it is not 0; else None: the request has no rows,
+    and runs alone.
+    """
     sizes = {t.shape[0] if t.dim() else 0 for t in inputs.values()}
     rows = sizes.pop() if len(sizes) == 1 else 0
     return rows or None

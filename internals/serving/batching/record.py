@@ -1,10 +1,10 @@
-"""What happened when, in one batcher: for pictures, and for tests that ask about order.
+"""Records the events in one batcher with their times: for pictures, and for tests about order.
 
-A `Recorder` is attached to a batcher and told of everything; without one nothing is kept. It may be
-attached while requests wait: what it has not seen arrive is not in it.
+A `Recorder` is attached to a batcher, which tells it every event; without one nothing is kept. It
+may be attached while requests wait: those that arrived before are not recorded.
 
-How the real one differs: Triton has tracing (`TRITONSERVER_InferenceTrace`), with the same
-instants, for every request.
+How the real one differs: Triton has tracing (`TRITONSERVER_InferenceTrace`), with the same events,
+for every request.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Kind = Literal["arrived", "refused", "left", "expired", "started", "finished"]
 
 
 class Event(NamedTuple):
-    """`request` counts requests from 0, `batch` batches; -1 where there is none. `at` is seconds on
-    the loop's clock.
+    """One event. `request` and `batch` are numbers from 0, -1 if there is none; `at` is in seconds
+    on the loop's clock.
     """
 
     at: float
@@ -29,12 +29,12 @@ class Event(NamedTuple):
 
 @dataclass
 class Recorder:
-    """The events in order. `started` and `finished` come once for each request of a batch."""
+    """The events in order; "started" and "finished" occur once for each request of a batch."""
 
     events: list[Event] = field(default_factory=list)
     requests: int = 0
     batches: int = 0
-    # of requests that wait or run, by identity
+    # id of a request that waits or runs -> its number
     numbers: dict[int, int] = field(default_factory=dict)
 
     def arrived(self, at: float, who: object, rows: int) -> None:
@@ -50,7 +50,7 @@ class Recorder:
         self._note(at, kind, [who])
 
     def started(self, at: float, who: list[object], rows: list[int]) -> int:
-        """The number of the batch, for `finished`."""
+        """Records the start of a batch, and returns its number for `finished`."""
         batch = self.batches
         self.batches += 1
         self.events += [
@@ -64,6 +64,6 @@ class Recorder:
         self._note(at, "finished", who, batch)
 
     def _note(self, at: float, kind: Kind, who: list[object], batch: int = -1) -> None:
-        """The end of these requests."""
+        """Records the last event of requests, and forgets them, as their ids may be reused."""
         numbers = [self.numbers.pop(id(one)) for one in who if id(one) in self.numbers]
         self.events += [Event(at, kind, number, batch) for number in numbers]

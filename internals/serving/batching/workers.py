@@ -1,13 +1,15 @@
-"""The threads that run batches, so that the event loop stays free to hear of new requests.
+"""The threads that run batches, so that the event loop stays free to accept requests.
 
-One queue, `workers` threads; a job is a function without arguments. The threads are daemons: a
-model that never comes back must not keep the process from ending once the operator's patience
-(`grace`) is over.
+There is one queue for `workers` threads; a job is a function without arguments. The threads are
+daemons: a model that never returns must not keep the process from ending after the time for a
+clean stop (`grace`).
 
 Mirrors `TritonModelInstance::TritonBackendThread`.
 
-How the real one differs: `concurrent.futures.ThreadPoolExecutor` would do, but waits for its
-threads when the interpreter exits.
+`concurrent.futures.ThreadPoolExecutor` waits for its threads when the interpreter exits, so it
+cannot be used here.
+
+How the real one differs: Triton has one thread for each instance of a model.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from queue import SimpleQueue
 
 
 class Workers:
-    """`submit(job)` runs the job in one of the threads, first come first served. `stop()` lets them
-    end after what is queued.
+    """Runs jobs in `count` threads, in the order of `submit(job)`. After `stop()` the threads end
+    when the queue is empty.
     """
 
     def __init__(self, count: int, name: str) -> None:
@@ -38,4 +40,4 @@ class Workers:
     def _work(self) -> None:
         while (job := self.jobs.get()) is not None:
             job()
-            del job  # or its tensors would live until the next one comes
+            del job  # else its tensors would stay in memory until the next job comes

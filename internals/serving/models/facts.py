@@ -1,23 +1,23 @@
-"""What the graph of `forward` tells about its inputs, without running it.
+"""Derives facts about a model's inputs from the graph of `forward`, without running it.
 
     %2 : Tensor = aten::linear(%x, %self.0.weight, %self.0.bias)   x is FP32, its last size is 784
     %5 : Tensor = aten::conv2d(%x, %self.conv1.weight, ...)        x has 4 sizes, the second is 3
     %7 : Tensor = aten::embedding(%self.tok.weight, %x, ...)       x is INT64
 
-An input is followed to the operators that take it, through those that leave its shape alone. Where
-one of them meets a weight, the weight has a size that the input must have too. Several findings are
-put together; where they contradict each other, which happens when an `if` decides between them,
-that fact is dropped.
+An input is followed to the operators that use it, through those that do not change its shape. If
+one of them combines it with a weight, a size of the weight determines a size of the input. The
+facts from all paths are combined; if they contradict each other, as with an `if` that decides
+between two paths, that fact is dropped.
 
-The graph is the one of a frozen copy: calls are inlined and the weights are constants, so that a
-weight that was transposed on the way is a constant as well.
+The graph is that of a frozen copy: calls are inlined and the weights are constants, so that a
+transposed weight is a constant, too.
 
-Nothing here is guessed but one thing: `(x - mean) / std` would also take an x without channels,
-spread over the mean's three. It is taken to have them.
+Only one thing is guessed: `(x - mean) / std` also accepts an x without channels, which is then
+broadcast over the mean's three. It is assumed that x has them.
 
-How the real one differs: libtorch runs whatever it is given, and Triton believes `config.pbtxt`.
-The nearest thing in PyTorch goes the other way: `ShapePropagator`
-(`torch/csrc/jit/passes/shape_analysis.cpp`) computes results from known inputs.
+How the real one differs: libtorch runs any input that it gets, and Triton trusts `config.pbtxt`.
+The closest pass in PyTorch goes in the other direction: `ShapePropagator`
+(`torch/csrc/jit/passes/shape_analysis.cpp`) computes the shapes of results from known inputs.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from internals.jit.passes.overloads import overload_of
 
 @dataclass(frozen=True)
 class Facts:
-    """Of one input. `rank`: how many dimensions; `sizes`: by dimension, counted from the end where
-    negative.
+    """Facts about one input. `rank` is its number of dimensions; `sizes` are sizes by dimension,
+    counted from the end if negative.
 
-    `least_rank` is the rank to try first where it is not known: a linear layer takes rows of one
-    dimension more.
+    `least_rank` is the rank to try first if `rank` is unknown: 2 for a linear layer, which takes
+    rows (N, in), but also (..., in).
     """
 
     dtype: dtype | None = None
@@ -49,8 +49,8 @@ class Facts:
     sizes: dict[int, int] = field(default_factory=dict)
 
     def shape(self, rank: int) -> tuple[int, ...] | None:
-        """The shape with so many dimensions, -1 where nothing is known; None if the facts do not
-        allow it.
+        """The shape with `rank` dimensions, -1 for unknown sizes; None if the facts contradict that
+        rank.
         """
         if self.rank not in (None, rank) or any(not -rank <= d < rank for d in self.sizes):
             return None
@@ -63,13 +63,13 @@ class Facts:
 
 
 def facts_of(graph: Graph, position: int) -> Facts:
-    """What the graph tells about its input number `position`."""
+    """The facts about the graph's input number `position`."""
     return combined(_follow(graph.inputs()[position], set()))
 
 
 def combined(found: list[Facts]) -> Facts:
-    """What all agree on. Of different least ranks the largest counts: it is where all of them have
-    a meaning.
+    """The facts on which all agree. Of several least ranks the largest counts, as only from there
+    on all uses are possible.
     """
     dims = {d for facts in found for d in facts.sizes}
     sizes = {d: _agreed([facts.sizes.get(d) for facts in found]) for d in dims}
@@ -82,19 +82,20 @@ def combined(found: list[Facts]) -> Facts:
 
 
 def _agreed(found: list[Any]) -> Any:
+    """The only value that is not None; None if there are none or several different ones."""
     different = {each for each in found if each is not None}
     return different.pop() if len(different) == 1 else None
 
 
 def _follow(value: Value, seen: set[Value]) -> list[Facts]:
-    """What the users of a value, and of what is made of it, demand of it."""
+    """The facts that all uses of a value imply for it, directly or through other operators."""
     if value in seen:
         return []
     seen.add(value)
     found: list[Facts] = []
     for use in value.uses():
         node, kind = use.user, use.user.kind()
-        plain = kind.removesuffix("_")  # aten::relu_ is as good
+        plain = kind.removesuffix("_")  # in-place ones count as well
         if kind == "prim::Return":
             owner = node.owningBlock().owningNode()
             if owner is not None and owner.kind() == "prim::If":
@@ -114,7 +115,8 @@ def _follow(value: Value, seen: set[Value]) -> list[Facts]:
     return found
 
 
-# Operators on the way to a weight; the input is their first argument
+# Operators between an input and a weight; the value is their first argument. SAME keep shape and
+# dtype, OTHER_DTYPE keep the shape only, OTHER_SHAPE the dtype only.
 
 SAME = {
     f"aten::{name}"
@@ -146,8 +148,8 @@ def is_pointwise(node: Node) -> bool:
 
 
 def is_of_one(node: Node) -> bool:
-    """Whether each number of the result is made of one of the input, and is a float of its dtype if
-    that was one.
+    """Whether each element of the result depends on one element of the input, the only tensor, and
+    a float dtype stays the same.
     """
     schema = node.schema()
     tensors = (
@@ -157,13 +159,13 @@ def is_of_one(node: Node) -> bool:
 
 
 def _is_constant(other: Value) -> bool:
-    """Whether it is a number or a constant tensor, which is not spread over more dimensions than x
-    has.
+    """Whether an operand is a number or a constant tensor; it is assumed to have no more dimensions
+    than the input.
     """
     return isinstance(other.toIValue(), (int, float, TensorImpl))
 
 
-# Operators that meet a weight: which argument the input is, and what the weight says about it
+# The rules of operators with a weight: the facts about the input that follow from the weight
 
 
 def _constant(node: Node, name: str) -> Any:
@@ -181,25 +183,27 @@ def _sizes(weight: Tensor) -> tuple[int, ...]:
 
 
 def _linear(node: Node) -> Facts | None:
+    """x (..., in), weight (out, in)."""
     weight = _constant(node, "weight")
     return None if weight is None else Facts(weight.dtype, None, 2, {-1: _sizes(weight)[-1]})
 
 
 def _matrix(name: str, rank: int | None) -> Callable[[Node], Facts | None]:
-    """A product with a constant matrix: the last size is the number of its rows."""
+    """A rule for the product with a constant matrix (in, out): the last size of x is `in`."""
 
     def rule(node: Node) -> Facts | None:
         matrix = _constant(node, name)
         if matrix is None or not _sizes(matrix):
             return None
+        # a vector has only one size, so index -1; a matrix has its rows at -2
         return Facts(matrix.dtype, rank, 2, {-1: _sizes(matrix)[max(-2, -len(_sizes(matrix)))]})
 
     return rule
 
 
 def _convolution(node: Node) -> Facts | None:
-    """Channels first; a convolution has the outputs first in its weight, a transposed one the
-    inputs.
+    """x (N, C, ...). The weight is (out, C / groups, ...), or (C, out / groups, ...) if the
+    convolution is transposed.
     """
     weight = _constant(node, "weight")
     if weight is None:
@@ -216,12 +220,13 @@ def _convolution(node: Node) -> Facts | None:
 
 
 def _embedding(node: Node) -> Facts | None:
+    """Indices of any shape."""
     return Facts(torch.int64)
 
 
 def _channels(name: str) -> Callable[[Node], Facts | None]:
-    """A normalisation over channels, which are the second dimension; it has one number for each in
-    `weight` or in `name`.
+    """A rule for a normalisation of x (N, C, ...) by channel: `weight`, and the argument `name`,
+    have C elements.
     """
 
     def rule(node: Node) -> Facts | None:
@@ -232,6 +237,7 @@ def _channels(name: str) -> Callable[[Node], Facts | None]:
 
 
 def _layer_norm(node: Node) -> Facts | None:
+    """x (..., *normalized_shape)."""
     sizes, weight = _constant(node, "normalized_shape"), _constant(node, "weight")
     if not isinstance(sizes, (list, tuple)):
         return None
@@ -239,6 +245,7 @@ def _layer_norm(node: Node) -> Facts | None:
     return Facts(None if weight is None else weight.dtype, None, len(sizes) + 1, last)
 
 
+# operator -> the argument that the input has to be, and the rule
 CONSUMERS: dict[str, tuple[str, Callable[[Node], Facts | None]]] = {
     "aten::linear": ("input", _linear),
     "aten::addmm": ("mat1", _matrix("mat2", 2)),

@@ -1,26 +1,26 @@
-r"""The folder that models are in, and the only way from a name to a file.
+r"""The folder of the models, and the only path from a name to a file.
 
     models/
         mnist.pt                  mnist, version 1
         resnet/1/model.pt         resnet, version 1
-        resnet/2/model.pt         resnet, version 2: the newest, which is meant where no version is
-                                  said
+        resnet/2/model.pt         resnet, version 2: the newest, which is used if a request
+                                  names no version
         shapes/1/model.pt2        an exported program
 
-A name that comes from outside never becomes a path. The folder is listed, and a name is looked up
-in what was found: `..`, an absolute path or a NUL is not among it. Names that could be anything but
-a plain entry of a folder are refused before that, to say so clearly.
+A name from a request never becomes a path. The folder is listed, and the name is looked up in this
+list, which has no `..`, no absolute path and no NUL. Names that cannot be an entry of a folder are
+refused before that, with a clear message.
 
-What was found may be a link. A link is followed as long as it stays inside the folder (Kubernetes
-mounts configuration that way); one that leaves it does not count as a model. Between finding and
-opening somebody could put a link in place of a folder, so the file is opened component by
-component, following none.
+An entry may be a link. A link is followed as long as it stays inside the folder (Kubernetes mounts
+configuration that way); one that leads out of it does not count as a model. A folder could be
+replaced by a link between the listing and the opening, so the file is opened component by
+component, without following links.
 
 Mirrors Triton's model repository, `core/src/filesystem/`, and its check of paths in
 `model_repository_manager.cc`.
 
-How the real one differs: Triton's repository can also lie in S3, GCS or Azure; each model has a
-`config.pbtxt`; names are checked for `..` and separators, links are followed wherever they lead.
+How the real one differs: Triton's repository can also be in S3, GCS or Azure; each model has a
+`config.pbtxt`; names are checked for `..` and separators, and links are followed to any place.
 """
 
 from __future__ import annotations
@@ -36,18 +36,19 @@ from ..errors import InvalidRequest, ModelNotFound
 from .model_file import SUFFIXES, Stamp, stamp_of
 
 LONGEST_NAME = 200  # bytes; file systems stop at 255
+# a number from 1 without leading zeros, that fits into 64 bits
 VERSION = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 
 
 class Found(NamedTuple):
-    """A file in the folder: `path` with all links resolved, and what it looked like."""
+    """A file in the folder: its `path` with all links resolved, and its stamp at the listing."""
 
     path: Path
     stamp: Stamp
 
 
 class ModelFolder:
-    """Raises NotADirectoryError when there is no such folder."""
+    """The models in the folder `root`. Raises NotADirectoryError if there is no such folder."""
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(os.path.realpath(root))
@@ -55,17 +56,17 @@ class ModelFolder:
             raise NotADirectoryError(f"the folder of models, {root}, is not there or is no folder")
 
     def scan(self) -> dict[tuple[str, str], Found]:
-        """All models by (name, version). Raises OSError when the folder cannot be read."""
+        """All models by (name, version). Raises OSError if the folder cannot be read."""
         found: dict[tuple[str, str], Found] = {}
         for entry in sorted(os.listdir(self.root), key=_weight):
             for name, version, path in self._of_entry(entry):
                 file = self._inside(path)
                 if file is not None:
-                    found[name, version] = file  # the last one counts
+                    found[name, version] = file  # a later one replaces an earlier one
         return found
 
     def versions(self, name: str) -> dict[str, Found]:
-        """The versions of one model, the oldest first. Raises InvalidRequest for what can be no
+        """The versions of one model, the oldest first. Raises InvalidRequest for an impossible
         name.
         """
         check_name(name)
@@ -75,7 +76,7 @@ class ModelFolder:
     def find(self, name: str, version: str = "") -> Found:
         """The model's file; version "" is the newest.
 
-        Raises InvalidRequest for what can be no name or version, ModelNotFound where there is none.
+        Raises InvalidRequest for an impossible name or version, ModelNotFound if there is none.
         """
         check_name(name)
         check_version(version)
@@ -93,20 +94,19 @@ class ModelFolder:
         return versions[version or list(versions)[-1]]
 
     def open_path(self, name: str, version: str = "") -> BinaryIO:
-        """`find`, open for reading. Raises what that raises, and OSError for a file that cannot be
-        opened.
+        """Opens the file of `find` for reading. Raises the errors of `find`, and OSError if the
+        file cannot be opened.
         """
         return self.open_found(self.find(name, version))
 
     def open_found(self, found: Found) -> BinaryIO:
-        """The file at a path without links, open for reading, if it still is one. Raises
-        OSError.
-        """
-        # Opening a named pipe would wait for somebody to write to it, but for O_NONBLOCK.
+        """Opens a file for reading. Raises OSError if it is gone or its path has links by now."""
+        # Without O_NONBLOCK, opening a named pipe would wait for a writer.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         parts = found.path.relative_to(self.root).parts
         if os.open not in os.supports_dir_fd:  # Windows
             return open(os.open(found.path, flags), "rb", buffering=0)
+        # `here` is always the folder that has been reached; O_NOFOLLOW refuses a link in it.
         here = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
         try:
             for i, part in enumerate(parts):
@@ -120,8 +120,8 @@ class ModelFolder:
             raise
 
     def _of_entry(self, entry: str) -> Iterator[tuple[str, str, Path]]:
-        """What an entry of the folder could be: a file is version 1, a folder has a folder for each
-        version.
+        """Yields the (name, version, path) that an entry of the folder may have: a file is version
+        1, a folder has a folder for each version. The path need not exist.
         """
         path = self.root / entry
         for suffix in SUFFIXES:
@@ -131,10 +131,10 @@ class ModelFolder:
             return
         try:
             versions = sorted(os.listdir(path))
-        except OSError:  # it has just gone, or is not ours to read
+        except OSError:  # it was just removed, or may not be read
             return
         for version in filter(VERSION.fullmatch, versions):
-            for suffix in reversed(SUFFIXES):  # .pt counts
+            for suffix in reversed(SUFFIXES):  # .pt last, so that it wins
                 yield entry, version, path / version / f"model{suffix}"
 
     def _resolved(self, path: Path) -> Path | None:
@@ -155,19 +155,19 @@ class ModelFolder:
 
 
 def _weight(entry: str) -> tuple[bool, bool]:
-    """What counts where there are several for one version: mnist/1 before mnist.pt before
-    mnist.pt2.
+    """The sorting key of an entry, by which mnist/1 wins over mnist.pt, and that over mnist.pt2, as
+    all of them are version 1.
     """
     return not entry.endswith(SUFFIXES), not entry.endswith(SUFFIXES[1])
 
 
 def is_name(name: str) -> bool:
-    """Whether a model can be called so: any letters, no separators, nothing invisible, and no dot
-    or blank around it.
+    """Whether a model can have this name: any printable characters but separators, and no dot or
+    space at either end.
     """
     try:
         length = len(name.encode())
-    except UnicodeEncodeError:  # half a surrogate: a file name that is no text
+    except UnicodeEncodeError:  # a lone surrogate: Python's form of a file name that is not UTF-8
         return False
     return (
         0 < length <= LONGEST_NAME
@@ -202,7 +202,7 @@ def _shown(text: str) -> str:
 
 
 def listed(names: Iterable[str], most: int = 20) -> str:
-    """Names for a message, not more of them than anybody reads."""
+    """Names for a message, sorted, at most `most` of them."""
     known = sorted(set(names))
     return (
         ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")

@@ -1,16 +1,16 @@
-"""The bytes of a model's file, all of them or none; and the model in them.
+"""Reads a model's file completely, and loads the model from its bytes.
 
-A file in a served folder may be written to at any moment. `jit.load(path)` would map it: cheap, but
-whoever then shortens the file ends this process (SIGBUS), and whoever overwrites it changes weights
-in use. So the file is *read*, once, and what has been read is checked: that the file was the same
-before and after, and every record against its checksum, since the weights of an archive are not
-looked at when it is loaded. From then on the model has nothing to do with the file.
+A file in a served folder may be written to at any moment. `jit.load(path)` would map it, which is
+fast; but a program that shortens the file then ends this process (SIGBUS), and one that overwrites
+it changes the weights in use. So the file is *read* once, and then checked: it must not have
+changed meanwhile, and every record must have its checksum, as loading an archive does not read the
+weights. From then on the model does not depend on the file.
 
 Nothing in a file is executed while it is loaded: `internals.jit.load` and `internals.export.load`
-build graphs and tensors, and know no pickle that calls.
+build graphs and tensors, and their pickles cannot call functions.
 
-How the real one differs: Triton hands the path to `torch::jit::load`, which reads it the same way;
-TorchServe runs `torch.load` in handlers, which before PyTorch 2.6 would execute what a pickle said.
+How the real one differs: Triton passes the path to `torch::jit::load`, which reads the file, too;
+TorchServe's handlers call `torch.load`, which before PyTorch 2.6 executed code in a pickle.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ SUFFIXES = (".pt", ".pt2")
 
 
 class Stamp(NamedTuple):
-    """What changes when a file does. `ctime_ns` is of the inode: it tells of a writer who put the
-    time of change back.
+    """The properties that change with a file. `ctime_ns` is the inode's time of change, which a
+    program cannot set back, in contrast to `mtime_ns`.
     """
 
     mtime_ns: int
@@ -43,7 +43,7 @@ class Stamp(NamedTuple):
 
 
 class FileIsChanging(OSError):
-    """The file was written to while it was read: later it may be whole."""
+    """The file was written to while it was read; later it may be complete."""
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
@@ -51,10 +51,10 @@ def stamp_of(status: os.stat_result) -> Stamp:
 
 
 def read_path(path: Path | str) -> tuple[bytes, Stamp]:
-    """For a path that the operator chose. Names from requests go through `folder.py`. Raises
-    OSError.
+    """The content and stamp of a file that the operator chose; names from requests go through
+    `folder.py`. Raises OSError.
     """
-    # O_NONBLOCK: opening a named pipe would wait for its writer
+    # O_NONBLOCK: otherwise opening a named pipe would wait for a writer
     descriptor = os.open(
         path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     )
@@ -63,7 +63,7 @@ def read_path(path: Path | str) -> tuple[bytes, Stamp]:
 
 
 def read_whole(file: BinaryIO, name: str) -> tuple[bytes, Stamp]:
-    """The content of an open file and its stamp. Raises FileIsChanging, and OSError for what is no
+    """The content and stamp of an open file. Raises FileIsChanging, and OSError if it is not a
     regular file.
     """
     status = os.fstat(file.fileno())
@@ -76,11 +76,10 @@ def read_whole(file: BinaryIO, name: str) -> tuple[bytes, Stamp]:
 
 
 def load_model(data: bytes, file_name: str) -> tuple[Any, Declared]:
-    """The module or exported program in the bytes of a `.pt` or `.pt2` file, and what its
-    `serving.json` declares.
+    """The module or exported program in the bytes of a `.pt` or `.pt2` file, and the declarations
+    in its `serving.json`.
 
-    Raises ArchiveError for what is no such archive, a damaged one, or one that calls what is not
-    known here.
+    Raises ArchiveError for another file, a damaged archive, or one with calls of unknown functions.
     """
     check_records(data, file_name)
     try:
@@ -88,7 +87,7 @@ def load_model(data: bytes, file_name: str) -> tuple[Any, Declared]:
             return export.load(io.BytesIO(data)), Declared()
         extra = {SERVING_JSON: b""}
         module = jit.load(io.BytesIO(data), map_location="cpu", _extra_files=extra)
-        # compiles all that `forward` calls, which would wait for the first request otherwise
+        # compiles all functions that `forward` calls, which else happens at the first request
         _ = module.inlined_graph
         return module, parse_serving_json(extra[SERVING_JSON], file_name)
     except ArchiveError as error:
@@ -96,8 +95,8 @@ def load_model(data: bytes, file_name: str) -> tuple[Any, Declared]:
 
 
 def check_records(data: bytes, file_name: str) -> None:
-    """Raises ArchiveError for a record that does not have its checksum, and for what is no zip
-    file.
+    """Raises ArchiveError for a record without its checksum, and for a file that is not a zip
+    archive.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -1,20 +1,19 @@
-"""Something that computes, seen as a server needs it: arguments with names, called with a list of
-tensors.
+"""Programs that a server can run: each has named arguments, and is called with a list of tensors.
 
-There are three kinds. A *compiled module* (TorchScript) has a schema that names its arguments and
-their types. An *exported program* (.pt2) knows sizes and ranges as well, and takes its tensors
-nested. Any other callable is *Python*: its own signature tells.
+There are three kinds. A *compiled module* (TorchScript) has a schema with the names and types of
+its arguments. An *exported program* (.pt2) also has sizes and ranges, and takes nested structures
+of tensors. Any other callable is *Python*, with the arguments of its signature.
 
-Only tensors and numbers travel in a request. An argument that has a default value keeps it; a
-number without one (`def forward(self, x, steps: int)`) is sent as a tensor of one element. Texts,
-lists and dicts of tensors cannot be sent, so such a model is refused when it is loaded, not when
-the first client calls.
+A request can contain only tensors and numbers. An argument that has a default value keeps it; a
+number without one (`def forward(self, x, steps: int)`) is sent as a tensor of one element. Strings,
+lists and dicts of tensors cannot be sent, so a model that needs them is refused when it is loaded,
+not at the first request.
 
 Mirrors Triton's libtorch backend, `ModelInstanceState::SetInputTensors`
 (`triton-inference-server/pytorch_backend`).
 
-How the real one differs: it passes all inputs by position and may make dicts of tensors; it runs
-TorchScript and Python, and since 2025 what AOTInductor compiled.
+How the real one differs: it passes all inputs by position, and can build dicts of tensors; it runs
+TorchScript and Python, and since 2025 also the output of AOTInductor.
 """
 
 from __future__ import annotations
@@ -45,6 +44,7 @@ from internals.jit.script_function import ScriptFunction
 from internals.jit.script_module import ScriptModule
 from internals.nn.module import Module
 
+# type of an argument that is a number -> dtype of the tensor that a client sends for it
 NUMBERS: dict[type[Type], dtype] = {
     IntType: torch.int64,
     FloatType: torch.float64,
@@ -54,10 +54,10 @@ NUMBERS: dict[type[Type], dtype] = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """An argument that a request has to bring. `number`: the dtype of a one-element tensor that
-    becomes a Python number.
+    """An argument that a request has to contain. `number` is the dtype of a one-element tensor that
+    becomes a Python number, None for an argument that is a tensor.
 
-    `dtype` and `sizes` are what an exported program says; a size of -1 is any.
+    `dtype` and `sizes` are those of an exported program; a size of -1 is any.
     """
 
     name: str
@@ -67,11 +67,11 @@ class Parameter:
 
 
 class Program:
-    """`call(inputs)` runs it; `parameters` is what it takes, None for `*args`, where only an
-    operator can tell.
+    """A program: `call(inputs)` runs it with values for its `parameters`, which are None for
+    `*args`, where the operator has to declare them.
 
-    `platform` is what model metadata calls it. `max_rows` is how many rows it was exported for at
-    most. `result` is the type it returns, where that is known.
+    `platform` is its name in the model's metadata. `max_rows` is the largest number of rows it was
+    exported for, None for any. `result` is the type it returns, if known.
     """
 
     platform: str
@@ -83,17 +83,17 @@ class Program:
         raise NotImplementedError
 
     def graph(self) -> tuple[Graph, dict[str, int]] | None:
-        """The graph of `forward` without calls, its weights as constants, and which of its inputs
-        is which argument.
+        """The graph of `forward`, with calls inlined and weights as constants, and the position of
+        each argument among its inputs. None if there is no graph.
         """
         return None
 
     def optimized(self) -> Program | None:
-        """The same, by what `jit.optimize` makes of it; None if that cannot take it."""
+        """The same program after `jit.optimize`; None if it cannot be optimised."""
         return None
 
     def packs_convolutions(self) -> bool:
-        """Whether it is laid out anew for inputs of other sizes."""
+        """Whether it has packed convolutions, which are laid out anew for each input size."""
         return False
 
 
@@ -110,6 +110,7 @@ class CompiledProgram(Program):
         self.parameters = tuple(map(_parameter, arguments))
         self.result = schema.returns[0].type if schema.returns else None
         self._run: Callable[..., Any] = self.module
+        # Arguments after one with a default value have to be passed by name.
         by_position = list(all_arguments[: len(arguments)]) == arguments
         self._names = None if by_position else [a.name for a in arguments]
 
@@ -134,14 +135,14 @@ class CompiledProgram(Program):
 
 
 class ExportedModel(Program):
-    """A program from `torch.export.save`. Raises NotImplementedError if it calls operators that are
-    not known here.
+    """A program from `torch.export.save`. Raises NotImplementedError if it calls operators that do
+    not exist here.
     """
 
     platform = "internals_exported_program"
 
     def __init__(self, program: ExportedProgram) -> None:
-        program.module()
+        program.module()  # only to raise the error for a missing operator now
         self.program, self.checks = program, program.input_checks
         self.parameters = tuple(
             _exported_parameter(check) for check in self.checks if not check.is_constant
@@ -155,6 +156,7 @@ class ExportedModel(Program):
         self.max_rows = min((bound for bound in bounds if bound is not None), default=None)
 
     def call(self, inputs: Sequence[Any]) -> Any:
+        # Constants among the arguments are not sent; the leaves become the nested arguments again.
         given = iter(inputs)
         leaves = (check.constant if check.is_constant else next(given) for check in self.checks)
         args, kwargs = self.program.in_spec.unflatten(leaves)
@@ -162,7 +164,7 @@ class ExportedModel(Program):
 
 
 class PythonProgram(Program):
-    """A module that is not compiled, or a function."""
+    """A module that is not compiled, or a function. Its signature gives the arguments."""
 
     platform = "internals_python"
 
@@ -199,7 +201,7 @@ class PythonProgram(Program):
         return self.function(*inputs)
 
     def graph(self) -> tuple[Graph, dict[str, int]] | None:
-        """That of the scripted module, if it can be scripted."""
+        """The graph of the scripted module. Raises the compiler's errors."""
         if not isinstance(self.function, Module):
             return None
         return CompiledProgram(torch.jit.script(self.function)).graph()
@@ -224,8 +226,8 @@ PYTHON_NUMBERS: dict[Any, dtype] = {
 
 
 def program_of(model: Any) -> Program:
-    """The program of whatever it is. Raises TypeError for what cannot be called with tensors
-    alone.
+    """The program for a model of any kind. Raises TypeError if it cannot be called with tensors
+    only.
     """
     if isinstance(model, ExportedProgram):
         return ExportedModel(model)
@@ -237,8 +239,8 @@ def program_of(model: Any) -> Program:
 
 
 def names_of_results(result: Type | None) -> tuple[str, ...]:
-    """The names of the outputs, as far as a type tells them: `OUTPUT__0`, ..., or a named tuple's
-    own; () if it does not.
+    """The names of the outputs according to the type of the result: `OUTPUT__0`, ..., or the fields
+    of a named tuple; () if the type is unknown or not made of tensors.
     """
     if isinstance(result, TensorType):
         return ("OUTPUT__0",)
@@ -253,6 +255,7 @@ def _packs_convolutions(compiled: Any) -> bool:
 
 
 def _parameter(argument: Argument) -> Parameter:
+    """The parameter for an argument of a schema; TypeError if a request cannot contain it."""
     type_ = argument.type.element if isinstance(argument.type, OptionalType) else argument.type
     if isinstance(type_, TensorType):
         return Parameter(argument.name)

@@ -1,26 +1,26 @@
-"""Noticing that files have changed, and that somebody is not still writing them.
+"""Notices that files have changed, and that they are complete.
 
     await watch(repository, seconds=2.0)      look every two seconds, until cancelled
     reload_on_hangup(repository)              `kill -HUP`: look at once
 
-Who replaces a model properly writes beside it and renames: the new file is there whole from one
-moment to the next. Who copies over it, or over a network, writes for a while, and a look in between
-sees half a file. So a change counts when two looks in a row see the same (time of change, size,
-inode), and so does a file that has gone. What is loaded all the same while it is written to has the
-wrong checksums, or another stamp afterwards, and is tried again.
+The proper way to replace a model is to write a new file beside it and rename that: the new file
+appears complete. A copy over the old file, or over a network, takes a while, and a look in between
+sees a part of the file. So a change counts only when two looks in a row see the same stamp (time of
+change, size, inode), and a missing file only when two looks miss it. A file that is loaded while it
+is written to has wrong checksums, or another stamp afterwards, and is tried again.
 
-A signal is an operator's word that all is in place: nothing is waited for, and what failed before
-is tried again.
+With the signal, the operator says that all files are complete: they are loaded at once, and those
+that failed before are tried again.
 
-Looking is a `stat` for each file. It works on network file systems too, where notifications
+A look is a `stat` of each file. It also works on network file systems, where notifications
 (inotify) do not.
 
 Mirrors Triton's `--model-control-mode=poll` with `--repository-poll-secs`, and the hang-up signal
-as nginx takes it.
+of nginx.
 
-How the real one differs: Triton compares times of change only, and its documentation warns that a
-model that is being copied may be loaded half; TorchServe does not look at all and is told through
-its management API.
+How the real one differs: Triton compares only times of change, and its documentation warns that a
+part of a model may be loaded while it is copied; TorchServe does not look at files, but has a
+management API.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ S = TypeVar("S")
 
 
 class Watcher:
-    """Looks at the files, each time it is told to."""
+    """Compares the files at each `look` with those at the look before."""
 
     def __init__(self, repository: ModelRepository) -> None:
         self.repository = repository
         self.before: dict[Key, Stamp] = {}
 
     async def look(self) -> None:
-        """Load what has changed and come to rest since the look before, and drop what has been gone
-        for two looks.
+        """Loads files that are new or changed and the same as at the look before, and drops those
+        that were missing at both.
         """
         now = await self.repository.scan()
         settled, unsure = compare(self.before, now)
@@ -57,16 +57,16 @@ class Watcher:
 
 
 def compare(before: Mapping[K, S], now: Mapping[K, S]) -> tuple[dict[K, S], set[K]]:
-    """What both looks saw alike; and all else that one of them saw, which is not to be touched
-    yet.
+    """The files that both looks saw with the same stamp, and the keys of all others, which may
+    still be changing.
     """
     settled = {key: stamp for key, stamp in now.items() if before.get(key) == stamp}
     return settled, (before.keys() | now.keys()) - settled.keys()
 
 
 async def watch(repository: ModelRepository, seconds: float) -> None:
-    """Look every so many seconds, for ever. A folder that cannot be read is reported, once until it
-    can be read again.
+    """Looks every `seconds` until cancelled. A folder that cannot be read is reported once, until
+    it can be read again.
     """
     watcher, trouble = Watcher(repository), ""
     while True:
@@ -81,13 +81,13 @@ async def watch(repository: ModelRepository, seconds: float) -> None:
 
 
 def reload_on_hangup(repository: ModelRepository) -> None:
-    """Let SIGHUP look at the files at once. For the event loop of the main thread; does nothing
-    where there is no such signal.
+    """Makes SIGHUP look at the files at once. Only for the event loop of the main thread; does
+    nothing on systems without the signal.
     """
     hangup = getattr(signal, "SIGHUP", None)
     if hangup is None:  # Windows
         return
-    running: set[asyncio.Task[None]] = set()
+    running: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references
 
     def look() -> None:
         task = asyncio.get_running_loop().create_task(_reload(repository))

@@ -1,30 +1,29 @@
-"""How one model takes the place of another while requests are on their way.
+"""The served models, which can be replaced while requests keep coming.
 
     entry = repository.get("mnist")          the newest version
     await entry.batcher.submit(request)
 
-`get` is a look-up in a dict, and nothing else stands between a request and its model. An entry, a
-model with its batcher, is put there when it is complete: read, checked, compiled, and run on zeros,
-all in a thread beside the event loop. So no request meets a model that is half there, and nobody
-waits for one to load.
+`get` is only a look-up in a dict. An entry, which is a model with its batcher, is put there when it
+is complete: read, checked, compiled, and run on zeros, all in a thread beside the event loop. So a
+request never gets an incomplete model, and never waits for one to load.
 
     trying     v1 answers   with `--try-models`: a process of its own loads it (`trial_process.py`)
     loading    v1 answers   the new one is read, compiled, warmed up
     swap                    one assignment on the event loop
-    draining   v2 answers   v1 finishes what it had accepted, then it is dropped
+    draining   v2 answers   v1 finishes its accepted requests, then it is dropped
 
-A file that cannot be loaded changes nothing: what was there goes on answering, and `index` and the
-log say why.
+A file that cannot be loaded changes nothing: the previous version keeps answering, and `index` and
+the log have the reason.
 
-All methods belong to the event loop's thread. Between `get` and `submit` there must be no `await`:
-then the entry is the current one, and a batcher finishes what was submitted before it drained.
+All methods must be called in the event loop's thread. There must be no `await` between `get` and
+`submit`: then the entry is the current one, and its batcher accepts the request before it drains.
 
 Mirrors Triton's `ModelRepositoryManager` and `ModelLifeCycle`
 (`core/src/model_repository_manager/`).
 
-How the real one differs: Triton serves only the newest version unless a policy says more, loads
-several models at a time, and knows models made of others (ensembles), which have to be loaded in
-order.
+How the real one differs: Triton serves only the newest version unless a policy says otherwise,
+loads several models at a time, and has models that consist of others (ensembles), which have to be
+loaded in order.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ from .trial_process import try_in_process
 
 
 class ModelRepository:
-    """Models from the folder `settings.model_dir`, and those that `add` is given. `make_batcher` is
-    the engine's.
+    """The models from the folder `settings.model_dir`, and those passed to `add`. `make_batcher` is
+    the engine's method.
 
-    `report(event, **fields)` hears of "model_loaded", "model_failed" and "model_unloaded":
-    `Log.event`. Raises NotADirectoryError when there is no such folder.
+    `report(event, **fields)`, which is `Log.event`, is called with "model_loaded", "model_failed"
+    and "model_unloaded". Raises NotADirectoryError if there is no such folder.
     """
 
     def __init__(
@@ -63,8 +62,8 @@ class ModelRepository:
         self._table = Table()
         self._ready = self._table.ready
         self._paths: dict[Key, Path] = {}  # files that the operator named
-        self._unloaded: set[str] = set()  # models that are not to come back by themselves
-        self._locks: dict[str, asyncio.Lock] = {}  # whoever loads or unloads a model
+        self._unloaded: set[str] = set()  # models that only `load` or `add` brings back
+        self._locks: dict[str, asyncio.Lock] = {}  # name -> held to load or unload the model
         self._draining: set[asyncio.Task[None]] = set()
         self._loader = ThreadPoolExecutor(1, "internals-model-loader")
         self._closed = False
@@ -72,10 +71,10 @@ class ModelRepository:
     # What the engine asks
 
     def get(self, name: str, version: str = "") -> Entry:
-        """The entry that answers now; version "" is the newest one that is ready.
+        """The entry for a request; version "" is the newest one that is ready.
 
-        Raises ModelNotFound, which says what there is, and Unavailable for a model that is loading,
-        was unloaded or is broken.
+        Raises ModelNotFound, which lists the existing ones, and Unavailable for a model that is
+        being loaded, was unloaded or is broken.
         """
         entry = self._ready.get((name, version))
         if entry is None:
@@ -83,8 +82,8 @@ class ModelRepository:
         return entry
 
     def index(self) -> list[ModelState]:
-        """All that is known of, by name and version. One that is READY has a reason too if a newer
-        file for it failed.
+        """All known versions, sorted. A version that is READY also has a reason if a newer file for
+        it failed.
         """
         return list(self._table.states())
 
@@ -95,10 +94,10 @@ class ModelRepository:
     # What there is
 
     async def add(self, name: str, source: object, version: str = "1") -> Entry:
-        """Serve a module, compiled or not, an exported program, a function, or the file at a path
+        """Serves a module, compiled or not, an exported program, a function, or the file at a path
         that the operator chose.
 
-        Raises InvalidRequest for what can be no name or version, and whatever loading it raises.
+        Raises InvalidRequest for an impossible name or version, and the errors of loading it.
         """
         check_name(name)
         check_version(version)
@@ -115,15 +114,14 @@ class ModelRepository:
             )
 
     async def load_all(self) -> None:
-        """Load everything in the folder. What fails is reported and in the index."""
+        """Loads all models in the folder. Failures are reported, and shown by `index`."""
         await self.refresh()
 
     async def load(self, name: str) -> None:
-        """Load what is new or changed of a model, and drop the versions that are gone; also after
-        `unload`.
+        """Loads new or changed versions of a model, and drops missing ones; also after `unload`.
 
-        Raises InvalidRequest for what can be no name, ModelNotFound when there is no such model,
-        Unavailable with the reason when a version cannot be loaded, whatever goes on answering.
+        Raises InvalidRequest for an impossible name, ModelNotFound if there is no such model, and
+        Unavailable, with the reason, if a version cannot be loaded, even if others keep answering.
         """
         check_name(name)
         found = {key: stamp for key, stamp in (await self.scan()).items() if key[0] == name}
@@ -139,9 +137,9 @@ class ModelRepository:
         self.get(name)
 
     async def unload(self, name: str) -> None:
-        """Stop serving a model; it finishes what it has accepted, and stays away until `load`.
+        """Stops serving a model, which finishes its accepted requests, until the next `load`.
 
-        Raises InvalidRequest for what can be no name, ModelNotFound.
+        Raises InvalidRequest for an impossible name, and ModelNotFound.
         """
         check_name(name)
         if name not in self._table.models:
@@ -156,7 +154,7 @@ class ModelRepository:
         await asyncio.gather(*(asyncio.shield(task) for task in tasks if task is not None))
 
     async def close(self) -> None:
-        """Take every model away; they finish what they have accepted."""
+        """Removes all models, and waits until they have finished their accepted requests."""
         self._closed = True
         for state in self.index():
             self._drain(
@@ -168,18 +166,16 @@ class ModelRepository:
     # Following the files; `reload.py` decides when
 
     async def scan(self) -> dict[Key, Stamp]:
-        """The files that there are now, and what they look like. Raises OSError when the folder
-        cannot be read.
-        """
+        """The existing files and their stamps. Raises OSError if the folder cannot be read."""
         return await asyncio.to_thread(self._scan)
 
     async def refresh(
         self, found: dict[Key, Stamp] | None = None, keep: Collection[Key] = (), retry: bool = True
     ) -> None:
-        """Load what is new or changed, and drop what is gone.
+        """Loads new or changed files, and drops the versions of missing ones.
 
-        found: the files as `scan` saw them, None to look now. keep: versions that stay though they
-        are not in `found`. retry: also load what failed before and has not changed since.
+        `found` is the result of `scan`, None to scan now; `keep` are versions that stay although
+        they are not in `found`; `retry` also loads files that failed before and have not changed.
         """
         found = await self.scan() if found is None else found
         for name in sorted({name for name, _ in found} | set(self._table.models)):
@@ -190,6 +186,7 @@ class ModelRepository:
     async def _follow(
         self, name: str, found: dict[Key, Stamp], keep: Collection[Key] = (), retry: bool = False
     ) -> None:
+        """`refresh` for one model: first loads, oldest version first, then drops."""
         async with self._lock(name):
             for key in sorted(found, key=lambda key: int(key[1])):
                 if self._closed or name in self._unloaded:
@@ -212,20 +209,20 @@ class ModelRepository:
                     )
 
     async def _load_file(self, key: Key, stamp: Stamp) -> None:
-        """Load a file and put it in its place; what goes wrong has been reported, and is remembered
-        with the file's stamp.
+        """Loads and installs a file. A failure has been reported by `_install`; the stamp prevents
+        a second attempt with the same file.
         """
         self._table.version(key).tried = stamp
         try:
             await self._install(key, lambda: self._from_file(key))
         except FileIsChanging:
-            self._table.version(key).tried = None  # once more, when it has come to rest
-        except Exception:  # a file can be wrong in any way
+            self._table.version(key).tried = None  # to be tried again
+        except Exception:  # reported already; the others have to be loaded all the same
             pass
 
     async def _install(self, key: Key, make: Callable[[], ServedModel]) -> Entry:
-        """Make a model in the loader's thread, then let it take the place of what is there. Raises
-        what `make` raises.
+        """Creates a model in the loader's thread, then replaces the version's entry by it. Raises
+        the errors of `make`.
         """
         try:
             model = await asyncio.get_running_loop().run_in_executor(self._loader, make)
@@ -249,6 +246,7 @@ class ModelRepository:
         return entry
 
     def _from_file(self, key: Key) -> ServedModel:
+        """Reads and loads a version's file, in the loader's thread."""
         if key in self._paths:
             path = self._paths[key]
             data, _ = read_path(path)
@@ -279,7 +277,7 @@ class ModelRepository:
         return self._locks.setdefault(name, asyncio.Lock())
 
     def _drain(self, old: Entry | None) -> asyncio.Task[None] | None:
-        """Let an entry that nobody finds any more finish what it has accepted."""
+        """Starts a task in which a replaced entry finishes its accepted requests."""
         if old is None:
             return None
         task = asyncio.get_running_loop().create_task(self._finish(old))
@@ -290,7 +288,7 @@ class ModelRepository:
     async def _finish(self, old: Entry) -> None:
         try:
             await old.batcher.drain()
-        except Exception as error:  # the new one answers all the same
+        except Exception as error:  # the new entry answers in any case
             self.report(
                 "drain_failed",
                 model=old.model.name,

@@ -1,28 +1,29 @@
-"""A model that is ready to answer: `run(inputs)` gives named tensors, or says in one line why not.
+"""A model that is ready to answer requests: `run(inputs)` returns named tensors, or raises an error
+of one line.
 
     model = ServedModel.from_module(net, "mnist")
     model.signature                    x: FP32 [-1, 784]  ->  OUTPUT__0: FP32 [-1, 10]
     model.run([x])                     {"OUTPUT__0": tensor}
 
 It is in evaluation mode, records no gradients, and may be run by several threads at once: weights
-are only read, and compiled functions guard what they compile. The first run is had alone, because
+are only read, and compiled functions guard what they compile. The first run holds a lock, because
 it is the one that compiles.
 
-What a model returns gets names: the keys of a dict, the fields of a named tuple, else `OUTPUT__0`,
-`OUTPUT__1`, ... A result that is not made of tensors, or has them inside lists inside of others,
-cannot be sent, and is an error that says so.
+The outputs get names: the keys of a dict, the fields of a named tuple, else `OUTPUT__0`,
+`OUTPUT__1`, ... A result that is not made of tensors, or has them in nested lists, cannot be sent,
+and is an error that says so.
 
-When it is made, the model is run a few times on zeros (`trial.py`): that tells its outputs, and
-everything that is compiled or laid out at the first call is there when the first client comes; it
-has a minute for that (`warm_up.py`). With `optimize` that is done again, for as many rows as it
-will be run with (`row_counts.py`).
+The constructor runs the model a few times on zeros (`trial.py`). This shows its outputs, and
+everything that is compiled or laid out at the first call is ready before the first client comes; it
+may take a minute (`warm_up.py`). With `optimize` the model is run again, for each number of rows
+that it will be run with (`row_counts.py`).
 
 Mirrors `ModelInstanceState` of Triton's `pytorch_backend` and the handler of TorchServe
 (`ts/torch_handler/base_handler.py`).
 
-How the real one differs: Triton makes one instance for each GPU or thread and warms up only with
-what `model_warmup` in `config.pbtxt` says; a TorchServe worker is a process, so its models share
-nothing and may do as they like.
+How the real one differs: Triton creates one instance for each GPU or thread, and warms up only
+with the samples of `model_warmup` in `config.pbtxt`; a TorchServe worker is a process, so its
+models share nothing and need not be safe for threads.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ from .trial import Trial, WrongResult, try_on_zeros
 from .warm_up import WarmUp
 
 LONGEST_MESSAGE = 400
+# a traceback of the JIT with its indented source lines; the group is the message that follows
 LISTING = re.compile(
     r".*^Traceback of TorchScript[^\n]*\n(?:[ ][^\n]*\n|\n)*(.*)", re.DOTALL | re.MULTILINE
 )
@@ -59,14 +61,14 @@ class ServedModel:
     """One version of a model, from the file `path`; `data` is its content, if it has been read
     already.
 
-    `signature`: what goes in and comes out. `platform`: what kind of program it is, for model
-    metadata. `batchable`: nothing speaks against running rows of several requests together;
-    `max_rows`: how many at most, None for any number. `notes`: what an operator should know, one
+    `signature` are its inputs and outputs. `platform` is the kind of program, for the model's
+    metadata. `batchable` tells whether the rows of several requests may be run together, and
+    `max_rows` how many at most, None for any number. `notes` are messages for the operator, of one
     line each.
 
     Raises ArchiveError for a damaged file, OSError for one that cannot be read, TypeError for a
-    model that needs other things than tensors, ValueError for a declaration that does not fit,
-    NotImplementedError for operators that are not known here.
+    model that takes non-tensors, ValueError for a declaration that does not fit, and
+    NotImplementedError for operators that are missing here.
     """
 
     def __init__(
@@ -91,10 +93,10 @@ class ServedModel:
         settings: Settings | None = None,
         declared: Declared | None = None,
     ) -> ServedModel:
-        """Of a module, compiled or not, an exported program or a function, which need not be in a
-        file.
+        """A served model without a file, from a module (compiled or not), an exported program or a
+        function.
 
-        A module is put into evaluation mode, as `module.eval()` does.
+        A module is put into evaluation mode, as by `module.eval()`.
         """
         served = cls.__new__(cls)
         served._set_up(
@@ -112,6 +114,7 @@ class ServedModel:
         self._row_counts: tuple[int, ...] = ()
         self._output_names: tuple[str, ...] = ()
         notes: list[str] = []
+        # Three sources for the inputs: declarations, then the graph, then a run on zeros.
         parameters, specs = _inputs(program, declared, settings, name)
         self._numbers = [i for i, p in enumerate(parameters) if p.number is not None]
         facts = _facts(program, parameters, specs, notes)
@@ -126,6 +129,7 @@ class ServedModel:
             for spec, new in zip(outputs, self._output_names or [s.name for s in outputs])
         )
         self.signature = Signature(trial.inputs, _completed(named, declared.outputs))
+        # Rows can be put together only along an open first dimension, in inputs and outputs.
         fixed = [
             spec
             for spec in trial.inputs
@@ -151,13 +155,14 @@ class ServedModel:
             rows = int(inputs[0].shape[0])
             wanted = next_count(rows, self._row_counts)
             if 0 < rows < wanted:
+                # padded with rows whose results are cut off: `wanted` rows are laid out already
                 return {
                     name: t[:rows] for name, t in self._run(filled_up(inputs, rows, wanted)).items()
                 }
         return self._run(inputs)
 
     def rows_to_run(self, waiting: int) -> int:
-        """How many of so many rows that wait are best run at once."""
+        """How many of the `waiting` rows are best run at once."""
         return rows_to_run(waiting, self._row_counts)
 
     def _run(self, inputs: Sequence[Any]) -> dict[str, Tensor]:
@@ -178,7 +183,8 @@ class ServedModel:
                 return self._program.call(inputs)
         except Exception as error:  # whatever the model raises is an answer too
             message = one_line(error)
-        # out here without a context, whose frames would hold the request's tensors
+        # Raised outside of `except`, so that the error has no context whose frames keep the
+        # request's tensors alive.
         raise ModelFailed(message)
 
     def _try(self, specs: Sequence[TensorSpec], facts: Sequence[Facts], budget: WarmUp) -> Trial:
@@ -186,8 +192,8 @@ class ServedModel:
         return try_on_zeros(lambda inputs: budget.run(self.run, inputs), specs, facts)
 
     def _optimize(self, trial: Trial, settings: Settings, notes: list[str], budget: WarmUp) -> None:
-        """Run what `jit.optimize` makes of the program, if that works on what the program itself
-        works on.
+        """Runs the result of `jit.optimize` from now on, if it accepts the inputs that the program
+        accepts; otherwise keeps the program and adds a note.
         """
         plain = self._program
         try:
@@ -201,12 +207,14 @@ class ServedModel:
             self._program = optimized
             most = min(settings.max_batch, self.max_rows or settings.max_batch)
             counts: tuple[int, ...] = (1, most) if self.batchable else (1,)
+            # Packed convolutions are laid out per number of rows: allow a few numbers only.
             if self.batchable and trial.has_rows and optimized.packs_convolutions():
                 counts = self._row_counts = row_counts(most)
             for rows in counts:
                 zeros = trial.zeros(rows)
                 if zeros is not None:
                     budget.run(self._run, zeros)
+            # Padding is right only if a row's result does not depend on the other rows.
             if self._row_counts and not budget.run(
                 others_do_not_matter, self._run, trial.zeros, self._row_counts
             ):
@@ -223,8 +231,8 @@ class ServedModel:
 
 
 def named_tensors(result: object) -> dict[str, Tensor]:
-    """What a model returned, by name; None among the results is an output that is not there. Raises
-    WrongResult.
+    """Names the tensors of a model's result, and drops outputs that are None. Raises WrongResult
+    if it cannot be sent.
     """
     if isinstance(result, Tensor):
         named: dict[str, Any] = {"OUTPUT__0": result}
@@ -259,9 +267,11 @@ def named_tensors(result: object) -> dict[str, Tensor]:
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error without the listing that the JIT puts around it."""
+    """The message of an error in one line, cut to LONGEST_MESSAGE characters, without the source
+    listing that the JIT puts around it.
+    """
     listed = LISTING.search(text := str(error))
-    if listed:  # it names the kind of error itself
+    if listed:  # the JIT's message names the class of the error itself
         text = listed[1].removeprefix("builtins.").removeprefix("RuntimeError: ")
     text = (
         " ".join("".join(c if c.isprintable() else " " for c in text).split())
@@ -282,13 +292,13 @@ def one_line(error: BaseException) -> str:
 def _inputs(
     program: Program, declared: Declared, settings: Settings, model: str
 ) -> tuple[list[Parameter], list[TensorSpec]]:
-    """What the program takes, and what is known of it so far: the operator's word before the
-    archive's before its own.
+    """The program's parameters, and a spec for each. The operator's options win over what the
+    archive declares, and that over what the program says.
     """
     options = [parse_input(text) for text in settings.inputs]
-    said = {spec.name: spec for spec in (*declared.inputs, *options)}
+    known = {spec.name: spec for spec in (*declared.inputs, *options)}
     if program.parameters is None:  # *args
-        if not said:
+        if not known:
             raise TypeError(
                 corrected(
                     "forward takes *args, which have no names: name them, or declare the inputs "
@@ -297,7 +307,7 @@ def _inputs(
                     "def forward(self, x, y): ...",
                 )
             )
-        parameters = [Parameter(name) for name in said]
+        parameters = [Parameter(name) for name in known]
     else:
         parameters = list(program.parameters)
     names = [p.name for p in parameters]
@@ -319,7 +329,7 @@ def _inputs(
             )
         else:
             specs.append(
-                _filled(said.get(p.name, TensorSpec(p.name)), TensorSpec(p.name, p.dtype, p.sizes))
+                _filled(known.get(p.name, TensorSpec(p.name)), TensorSpec(p.name, p.dtype, p.sizes))
             )
     return parameters, specs
 
@@ -327,7 +337,9 @@ def _inputs(
 def _facts(
     program: Program, parameters: list[Parameter], specs: list[TensorSpec], notes: list[str]
 ) -> list[Facts]:
-    """What the graph tells; fills in dtypes that nobody has told."""
+    """What the graph says about each input. Fills the dtypes that are still unknown into `specs`,
+    and adds a note if the analysis fails.
+    """
     facts = [Facts()] * len(specs)
     if all(spec.dtype is not None and spec.shape is not None for spec in specs):
         return facts
@@ -339,7 +351,7 @@ def _facts(
                 facts_of(graph, positions[p.name]) if p.name in positions else Facts()
                 for p in parameters
             ]
-    except Exception as error:  # a program that runs may still be more than the analysis can take
+    except Exception as error:  # the analysis may fail on a program that runs
         notes.append(f"the program does not tell its inputs: {one_line(error)}")
     for i, (spec, each) in enumerate(zip(specs, facts)):
         if spec.dtype is None and each.dtype in DATATYPES:
@@ -348,8 +360,8 @@ def _facts(
 
 
 def _renamed(outputs: tuple[TensorSpec, ...], declared: tuple[TensorSpec, ...]) -> tuple[str, ...]:
-    """The names for results that have only numbers, if the archive's maker gave some; () to leave
-    them.
+    """The declared names for outputs that are only numbered (`OUTPUT__0`, ...); () to keep the
+    names they have.
     """
     counted = all(spec.name == f"OUTPUT__{i}" for i, spec in enumerate(outputs))
     return (
@@ -362,17 +374,17 @@ def _renamed(outputs: tuple[TensorSpec, ...], declared: tuple[TensorSpec, ...]) 
 def _completed(
     outputs: tuple[TensorSpec, ...], declared: tuple[TensorSpec, ...]
 ) -> tuple[TensorSpec, ...]:
-    """What was declared fills in what the trial did not find; a declaration of all outputs stands
-    if nothing is known.
+    """The outputs with the gaps of the trial filled from the declaration, which stands alone if
+    the trial found no outputs.
     """
     if not outputs:
         return declared
-    said = {spec.name: spec for spec in declared}
-    return tuple(_filled(spec, said.get(spec.name, spec)) for spec in outputs)
+    known = {spec.name: spec for spec in declared}
+    return tuple(_filled(spec, known.get(spec.name, spec)) for spec in outputs)
 
 
 def _filled(spec: TensorSpec, other: TensorSpec) -> TensorSpec:
-    """`spec`, and what `other` knows of what it does not."""
+    """`spec`, with a dtype and a shape from `other` where it has none."""
     return replace(
         spec,
         dtype=spec.dtype or other.dtype,
@@ -381,6 +393,7 @@ def _filled(spec: TensorSpec, other: TensorSpec) -> TensorSpec:
 
 
 def _number(tensor: Tensor, name: str) -> Any:
+    """The Python number for an input that the model takes as one; clients send only tensors."""
     if tensor.numel() != 1:
         raise ModelFailed(
             f"the input '{name}' is a number: it is sent as a tensor of one element, not of "

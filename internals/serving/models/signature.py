@@ -1,25 +1,25 @@
-"""What a model takes and gives: for each tensor a name, a datatype and sizes.
+"""The signature of a model: a name, a datatype and sizes for each of its inputs and outputs.
 
     x: FP32 [-1, 784]  ->  OUTPUT__0: FP32 [-1, 10]
 
-A client asks for this (model metadata), requests are checked against it, and a batch is joined
-along the first -1. Nobody knows it all from the start: a TorchScript archive has names of arguments
-and no sizes. So it is put together, and who knows better goes first:
+A client can ask for it (model metadata), requests are checked against it, and a batch is joined
+along the first -1. No single source knows all of it: a TorchScript archive has names of arguments,
+but no sizes. So it is combined from four sources, of which the first one wins:
 
 1. the operator: `--input x:FP32:-1,784`
-2. the archive's maker: a file `serving.json` in it, `jit.save(m, "m.pt",
-   _extra_files={"serving.json": ...})`, as `{"inputs": [{"name": "x", "datatype": "FP32", "shape":
-   [-1, 784]}], "outputs": [{"name": "logits"}]}`
+2. the archive's author: a file `serving.json` in it, `jit.save(m, "m.pt",
+   _extra_files={"serving.json": ...})`, with `{"inputs": [{"name": "x", "datatype": "FP32",
+   "shape": [-1, 784]}], "outputs": [{"name": "logits"}]}`
 3. the program itself (`facts.py`)
 4. a run on zeros, for the outputs (`trial.py`)
 
-What is still unknown stays unknown, and is not checked.
+Everything else stays unknown, and is not checked.
 
 Mirrors the `ModelInput` and `ModelOutput` of Triton's `model_config.proto` and the model metadata
 of the Open Inference Protocol.
 
-How the real one differs: Triton demands a declaration for TorchScript and refuses to load without
-one. It names inputs `INPUT__0`, `INPUT__1` by position; those names are understood here too.
+How the real one differs: Triton requires a declaration for TorchScript. It names inputs `INPUT__0`,
+`INPUT__1` by position; those names are accepted here, too.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ SERVING_JSON = "serving.json"
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """One input or output. `dtype` None and `shape` None: not known, anything goes; a size of -1:
-    any.
+    """One input or output. A `dtype` or `shape` of None is unknown, and not checked; a size of -1
+    is any.
     """
 
     name: str
@@ -49,7 +49,7 @@ class TensorSpec:
 
     @property
     def datatype(self) -> str:
-        """The protocol's name of the dtype, "" if it is not known."""
+        """The protocol's name of the dtype, "" if it is unknown."""
         return "" if self.dtype is None else DATATYPES.get(self.dtype, "")
 
     def __str__(self) -> str:
@@ -59,8 +59,8 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class Signature:
-    """`inputs` in the order of the arguments; `outputs` in the order of the results, () if they are
-    not known.
+    """The `inputs` in the order of the arguments, and the `outputs` in the order of the results, ()
+    if they are unknown.
     """
 
     inputs: tuple[TensorSpec, ...] = ()
@@ -75,17 +75,17 @@ class Signature:
 
 @dataclass(frozen=True)
 class Declared:
-    """What somebody said about a model: whole inputs, and names and specs of outputs."""
+    """The declarations about a model by its author: inputs, and names and specs of outputs."""
 
     inputs: tuple[TensorSpec, ...] = ()
     outputs: tuple[TensorSpec, ...] = ()
 
 
 def parse_input(text: str) -> TensorSpec:
-    """From an option: `x:FP32:-1,784`; `x:FP32` leaves the shape open, `x:FP32:` is a tensor of no
-    dimensions.
+    """The spec in an option `x:FP32:-1,784`; `x:FP32` leaves the shape open, `x:FP32:` is a tensor
+    without dimensions.
 
-    Raises ValueError that says how it is written.
+    Raises ValueError, which shows the right form.
     """
     name, *rest = text.split(":")
     if not name or not rest or len(rest) > 2:
@@ -109,8 +109,8 @@ def parse_input(text: str) -> TensorSpec:
 
 
 def parse_serving_json(data: bytes, archive: str) -> Declared:
-    """From the file `serving.json` of an archive; nothing if it is empty. Raises ArchiveError that
-    names what is wrong in it.
+    """The declarations in the file `serving.json` of an archive; none if it is empty. Raises
+    ArchiveError, with the place in it.
     """
     if not data:
         return Declared()
@@ -132,7 +132,7 @@ def parse_serving_json(data: bytes, archive: str) -> Declared:
 
 
 def check_shape(sizes: Iterable[int]) -> tuple[int, ...]:
-    """Raises ValueError for sizes below -1, and too many of them."""
+    """The sizes as a shape. Raises ValueError for a size below -1, and for too many of them."""
     shape = tuple(sizes)
     if len(shape) > MAX_DIMS or any(not -1 <= size < 1 << 63 for size in shape):
         raise ValueError(
@@ -142,6 +142,7 @@ def check_shape(sizes: Iterable[int]) -> tuple[int, ...]:
 
 
 def _spec(node: JsonNode) -> TensorSpec:
+    """The spec in one object of `serving.json`. Raises ArchiveError for a wrong one."""
     name, datatype, shape = node["name"].text(), node.get("datatype"), node.get("shape")
     if not name:
         raise node.error("has an empty name")

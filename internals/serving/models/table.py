@@ -1,15 +1,15 @@
-"""Which versions of which models there are, and how they are: the part of the repository that does
-not wait for anything.
+"""The table of all models, their versions and states: the part of the repository without any
+waiting.
 
-A version is READY when it has an entry, and stays so while a newer file for it fails; LOADING until
-it first has one; UNAVAILABLE with a reason otherwise. Names and states are those of the protocol's
-repository index.
+A version is READY if it has an entry, and stays so if a newer file for it fails; LOADING until it
+has its first entry; otherwise UNAVAILABLE, with a reason. Names and states are those of the
+protocol's repository index.
 
-Two dicts say it: one knows everything, the other one only what answers, under (name, version) and
-the newest under (name, ""). Requests look into the second.
+There are two dicts: `models` has everything, `ready` only the versions that answer, under (name,
+version), and the newest of them also under (name, ""). Requests only use `ready`.
 
-How the real one differs: Triton has a fourth state, UNLOADING, for a model that is still finishing
-what it accepted.
+How the real one differs: Triton has a fourth state, UNLOADING, for a model that is finishing its
+accepted requests.
 """
 
 from __future__ import annotations
@@ -30,8 +30,13 @@ State = Literal["READY", "LOADING", "UNAVAILABLE"]
 Key = tuple[str, str]  # name, version
 
 
+<<<<<<< HEAD
 class BatcherLike(Protocol):
     """What the repository and the engine need of a batcher."""
+=======
+class Batches(Protocol):
+    """The methods of a batcher that the repository and the engine use."""
+>>>>>>> g9
 
     async def submit(self, request: InferRequest) -> dict[str, Tensor]: ...
 
@@ -57,8 +62,8 @@ class ModelState(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Version:
-    """`tried`: how the file looked when it was last loaded, or failed to. `failed`: whether that
-    was in vain.
+    """The state of one version. `tried` is the stamp of the file at the last attempt to load it,
+    and `failed` tells whether that attempt failed.
     """
 
     state: State = "LOADING"
@@ -70,20 +75,23 @@ class Version:
 
 
 class Table:
+    """All versions by name and number (`models`), and those that answer (`ready`)."""
+
     def __init__(self) -> None:
         self.models: dict[str, dict[str, Version]] = {}
         self.ready: dict[Key, Entry] = {}
 
     def version(self, key: Key) -> Version:
-        """What is known of a version, which is from now on one that is known."""
+        """The state of a version, which is added if it is new."""
         name, number = key
         return self.models.setdefault(name, {}).setdefault(number, Version())
 
     def known(self, key: Key) -> Version | None:
+        """The state of a version; None if there is none."""
         return self.models.get(key[0], {}).get(key[1])
 
     def put(self, key: Key, entry: Entry) -> Entry | None:
-        """Let `entry` answer from now on; returns what did until now."""
+        """Makes `entry` answer from now on, and returns the one before."""
         version = self.version(key)
         old, version.entry = version.entry, entry
         version.state, version.reason, version.failed = "READY", "", False
@@ -91,7 +99,7 @@ class Table:
         return old
 
     def fail(self, key: Key, why: str) -> None:
-        """It could not be loaded; what was there before stays."""
+        """Notes that a version could not be loaded; an entry from before stays."""
         version = self.version(key)
         version.failed = True
         if version.entry is None:
@@ -100,7 +108,7 @@ class Table:
             version.reason = f"{why}; the one loaded before goes on"
 
     def take(self, key: Key, why: str) -> Entry | None:
-        """Nobody answers from now on; returns who did."""
+        """Removes the entry of a version, and returns it. The version stays, as unavailable."""
         version = self.version(key)
         old, version.entry = version.entry, None
         version.state, version.reason, version.tried, version.failed = (
@@ -113,7 +121,7 @@ class Table:
         return old
 
     def forget(self, key: Key) -> None:
-        """There is no such version any more."""
+        """Removes a version from the table."""
         del self.models[key[0]][key[1]]
         if not self.models[key[0]]:
             del self.models[key[0]]
@@ -126,12 +134,13 @@ class Table:
         )
 
     def states(self) -> Iterator[ModelState]:
+        """Yields the lines of the index, by name and version."""
         for name, versions in sorted(self.models.items()):
             for number, version in sorted(versions.items(), key=lambda item: int(item[0])):
                 yield ModelState(name, number, version.state, version.reason)
 
     def why_not(self, name: str, number: str) -> ServingError:
-        """What to tell somebody who asked for what is not ready."""
+        """The error for a request of a version that is not ready."""
         versions = self.models.get(name)
         if versions is None:
             return self.no_model(name)
@@ -150,7 +159,7 @@ class Table:
         return ModelNotFound(f"there is no model '{name[:80]}'; there is {listed(self.models)}")
 
     def _follow(self, name: str) -> None:
-        """Let `ready` say what is ready of a model."""
+        """Updates `ready` for a model."""
         numbers = self.numbers(name)
         for number in self.models.get(name, {}):
             entry = self.models[name][number].entry

@@ -1,20 +1,19 @@
-"""What the outputs of a model are: it is run on zeros, and one looks.
+"""Finds the outputs of a model by running it on zeros, once with 2 rows and once with 3.
 
-    zeros(2, 784) -> (2, 10)      the size that changed with the rows is -1,
-    zeros(3, 784) -> (3, 10)      the others stay what they are:  [-1, 10]
+    zeros(2, 784) -> (2, 10)      a size that changes with the rows is written as -1,
+    zeros(3, 784) -> (3, 10)      the others as they are:  [-1, 10]
 
-The inputs may leave something open. Sizes other than the rows are tried one after the other (a
-network for pictures of 28 by 28 fails on 32 by 32, and says so by failing); a linear layer says the
-last size and not how many stand before it: the smallest number of dimensions that runs is taken. An
-embedding takes tensors of any number of dimensions: if more than one of them runs, the shape stays
-open.
+The shapes of the inputs may be known in part. Sizes other than the rows are tried one after the
+other: a network for images of 28 by 28 raises an error on 32 by 32. A linear layer fixes the last
+size, but not the number of dimensions: the smallest that runs is taken. An embedding takes tensors
+of any number of dimensions: if more than one of them runs, the shape stays open.
 
-A model may refuse zeros for reasons of its own, so a failure here means that the outputs are not
-known, no more.
+A model may refuse zeros for its own reasons, so a failure here only means that the outputs are not
+known.
 
-How the real one differs: nobody runs a model to learn its shapes; in Triton `config.pbtxt` says
-them, and a wrong one is found out by the first request. `torch.export` traces with symbolic sizes,
-which tells the same without running.
+How the real one differs: servers do not run a model to learn its shapes. Triton reads them from
+`config.pbtxt`, and a wrong one shows at the first request. `torch.export` traces with symbolic
+sizes, which gives the same answer without running.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from ..errors import ModelFailed
 from .facts import Facts
 from .signature import TensorSpec
 
-# what to try for a size that is open, pictures and texts in mind
+# Sizes to try where one is open: usual ones of images and texts, the likeliest first.
 FREE = (32, 28, 64, 224, 8, 16, 128, 299)
 MOST_RANKS = 3  # how many numbers of dimensions to try
-MOST_COMBINATIONS = 12
-MOST_ELEMENTS = 1 << 24  # of one input: more is not worth it, for three dimensions of 299
+MOST_COMBINATIONS = 12  # of shapes for all inputs together
+MOST_ELEMENTS = 1 << 24  # of one input: allows (2, 3, 299, 299), but not (2, 299, 299, 299)
 TOO_LARGE = "its inputs are larger than what is tried"
 
 Run = Callable[[Sequence[Tensor]], Mapping[str, Tensor]]
@@ -48,11 +47,11 @@ class WrongResult(ModelFailed):
 
 @dataclass(frozen=True)
 class Trial:
-    """`inputs` and `outputs` as far as they are known now. `has_rows`: whether all outputs have as
-    many rows as the inputs.
+    """`inputs` and `outputs` as far as they are now known. `has_rows` tells whether all outputs
+    have as many rows as the inputs; None if that was not tried.
 
-    `shapes` and `free`: what it was run on, for `zeros`. `why_not` says in one line what went
-    wrong.
+    The model ran on `shapes`, with `free` for each open size other than the rows. `why_not` says
+    in one line why nothing was found.
     """
 
     inputs: tuple[TensorSpec, ...]
@@ -68,8 +67,8 @@ class Trial:
 
 
 def try_on_zeros(run: Run, inputs: Sequence[TensorSpec], facts: Sequence[Facts]) -> Trial:
-    """Run the model on zeros that fit `inputs`, and where those are open, `facts`. Never raises
-    what the model raises.
+    """Runs the model on zeros that fit `inputs`, and `facts` where those are open. Errors of the
+    model become `why_not`.
     """
     candidates = [_candidates(spec, each) for spec, each in zip(inputs, facts)]
     certain = (
@@ -93,7 +92,7 @@ def try_on_zeros(run: Run, inputs: Sequence[TensorSpec], facts: Sequence[Facts])
             why_not=search.wrong or f"it does not run on zeros: {search.error or TOO_LARGE}",
         )
     shapes, free, result = found
-    # An embedding's rank is only known if no other runs.
+    # A guessed rank (an embedding's) is certain only if no other candidate runs.
     is_open = [
         spec.shape is None and each.rank is None and each.least_rank is None
         for spec, each in zip(inputs, facts)
@@ -116,6 +115,10 @@ def try_on_zeros(run: Run, inputs: Sequence[TensorSpec], facts: Sequence[Facts])
 
 @dataclass
 class _Search:
+    """Attempts to run a model. `error` is the first error it raised, `wrong` the reason why its
+    result cannot be sent.
+    """
+
     run: Run
     inputs: tuple[TensorSpec, ...]
     error: str = ""
@@ -124,8 +127,8 @@ class _Search:
     def first(
         self, candidates: Sequence[Sequence[tuple[int, ...]]]
     ) -> tuple[Shapes, int, Mapping[str, Tensor]] | None:
-        """The first shapes, and size for what is open in them, on which the model runs; and what it
-        returns.
+        """Returns the first shapes on which the model runs, the size for what is open in them, and
+        the result; None if it runs on none. Combinations with few dimensions come first.
         """
         combinations = sorted(product(*candidates), key=lambda shapes: sum(map(len, shapes)))
         for shapes in combinations[:MOST_COMBINATIONS]:
@@ -138,6 +141,7 @@ class _Search:
         return None
 
     def attempt(self, shapes: Shapes, free: int, rows: int) -> Mapping[str, Tensor] | None:
+        """The model's outputs on zeros, or None if it fails, with the reason kept."""
         try:
             return self.run(_zeros(self.inputs, shapes, rows, free))
         except WrongResult as error:
@@ -152,16 +156,19 @@ class _Search:
     def outputs(
         self, shapes: Shapes, free: int, two: Mapping[str, Tensor]
     ) -> tuple[tuple[TensorSpec, ...], bool | None]:
-        """The outputs' specs, and whether their rows are the inputs'."""
+        """The specs of the outputs, and whether they have as many rows as the inputs. `two` is the
+        result for two rows.
+        """
         unsure = tuple(TensorSpec(name, t.dtype) for name, t in two.items())
         if not any(shape and shape[0] == -1 for shape in shapes):  # sizes are fixed
             return tuple(
                 TensorSpec(name, t.dtype, tuple(t.shape)) for name, t in two.items()
             ), False
         three = self.attempt(shapes, free, 3)
-        if three is None or list(three) != list(two):
+        if three is None or list(three) != list(two):  # other names: other outputs
             return unsure, False
         has_rows = all(_rows(two[name]) == 2 and _rows(three[name]) == 3 for name in two)
+        # A run with another `free` shows which sizes of the outputs follow it.
         seen = [two, three]
         for other in sorted(_free_sizes(shapes)):
             again = self.attempt(shapes, other, 2) if other != free else None
@@ -174,14 +181,14 @@ class _Search:
 
 
 def _candidates(spec: TensorSpec, facts: Facts) -> list[tuple[int, ...]]:
-    """The shapes that an input may have, the likeliest first; none if nothing is known."""
+    """The shapes that an input may have, the likeliest first; [] if nothing is known."""
     if spec.shape is not None:
         return [spec.shape]
     if facts.rank is not None:
         ranks = range(facts.rank, facts.rank + 1)
     elif facts.least_rank is not None:
         ranks = range(facts.least_rank, facts.least_rank + MOST_RANKS)
-    elif facts.dtype is torch.int64:  # indices
+    elif facts.dtype is torch.int64:  # indices of an embedding: (N), (N, T), ...
         ranks = range(1, 1 + MOST_RANKS)
     else:
         return []
@@ -189,7 +196,9 @@ def _candidates(spec: TensorSpec, facts: Facts) -> list[tuple[int, ...]]:
 
 
 def _free_sizes(shapes: Shapes) -> Iterator[int]:
-    """What to try for sizes that are open; the first size is rows, and no matter here."""
+    """The sizes to try where one is open. The first size of a shape is the rows, and not one of
+    them.
+    """
     for size in FREE if any(-1 in shape[1:] for shape in shapes) else (1,):
         if all(prod(_filled(shape, 2, size)) <= MOST_ELEMENTS for shape in shapes):
             yield size
@@ -203,6 +212,7 @@ def _zeros(inputs: Sequence[TensorSpec], shapes: Shapes, rows: int, free: int) -
 
 
 def _filled(shape: tuple[int, ...], rows: int, free: int) -> tuple[int, ...]:
+    """`shape` with `rows` for -1 in the first dimension, and `free` for -1 in the others."""
     return tuple((free if d else rows) if size == -1 else size for d, size in enumerate(shape))
 
 
@@ -211,9 +221,7 @@ def _rows(t: Tensor) -> int | None:
 
 
 def _same_sizes(tensors: Sequence[Tensor]) -> tuple[int, ...] | None:
-    """The sizes that all have, -1 where they differ; None if they do not have equally many
-    dimensions.
-    """
+    """The sizes that all tensors have, -1 where they differ; None if their ranks differ."""
     if len({t.dim() for t in tensors}) != 1:
         return None
     return tuple(

@@ -1,23 +1,22 @@
-"""A model's file tried in a process of its own, before this one loads it (`--try-models`).
+"""Tries a model's file in a process of its own, before the server loads it (`--try-models`).
 
-Nothing in a file is executed by Python; but an archive is a program, which runs when it is loaded
-and warmed up. One that loops for ever, asks for all memory, or finds a mistake in an operator would
-take the server with it. So the same bytes are first loaded and warmed up by another process, which
-may die of them. What comes back is its exit status, and why.
+Python executes nothing in a file; but an archive is a program, which runs when the model is warmed
+up. A model that loops forever, allocates all memory, or triggers a bug in an operator would end the
+server. So another process first loads and warms up the same bytes, and may die of them. The server
+gets its exit status and the reason.
 
     the server                              the process
     bytes, and the settings that matter  →  ServedModel(...): reads, compiles, runs on zeros
-    looks at its time and its memory
+    watches its time and memory
     loads the bytes itself               ←  status 0
 
-It is a trial, no cage: the process has the rights of the server's user, and what a model does with
-later requests is not tried.
+This is a trial, not a sandbox: the process has the rights of the server's user, and the behaviour
+of the model in later requests is not tried.
 
-Mirrors `--model-load-thread-count` and instance processes of Triton's Python backend in what may
-fail without the server.
+Mirrors the instance processes of Triton's Python backend, which can fail without the server.
 
 How the real one differs: Triton loads TorchScript into its own process, and ends with a model that
-crashes; TorchServe runs each model in workers that are processes, all the time.
+crashes; TorchServe always runs each model in worker processes.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ from time import monotonic, sleep
 from ..settings import Settings
 from .served_model import LONGEST_MESSAGE, ServedModel, one_line
 
-LOOK = 0.05  # seconds between looks at the process
-FAILED = 3  # its status when the model raised
-LEEWAY = 10  # seconds after which it ends itself, should the server be gone
-MATTER = ("inputs", "optimize", "max_batch", "threads")  # fields of the settings
+LOOK = 0.05  # seconds between checks of the process
+FAILED = 3  # its exit status if the model raised an error
+LEEWAY = 10  # seconds after `try_seconds` when it ends itself, in case the server is gone
+MATTER = ("inputs", "optimize", "max_batch", "threads")  # the fields of the settings that it gets
 PROGRAM = (
     "import sys; sys.path[:] = {path!r}; "
     "from internals.serving.models.trial_process import main; main()"
@@ -52,17 +51,17 @@ def try_in_process(
     settings: Settings,
     given_up: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Loads the bytes of a model's file in another process, and lets it go.
+    """Loads the bytes of a model's file in another process, which then ends.
 
-    Raises RuntimeError, which says why, when that process died, had not finished after
-    `try_seconds`, or took more memory than `try_bytes`; or when `given_up` says that nobody waits
-    for it.
+    Raises RuntimeError, with the reason, if that process died, did not finish within `try_seconds`,
+    or took more memory than `try_bytes`; or if `given_up` says that the result is not needed.
     """
     asked = {name: getattr(settings, name) for name in MATTER}
     described = json.dumps(
         [file_name, *key, asked, settings.model_dir is not None, settings.try_seconds]
     )
     command = [sys.executable, "-c", PROGRAM.format(path=sys.path), described]
+    # The model's process does not get the token, with which it could call the server.
     hidden = {name: value for name, value in os.environ.items() if name != "INTERNALS_SERVE_TOKEN"}
     end = monotonic() + settings.try_seconds
     with TemporaryFile() as model, TemporaryFile() as answer:
@@ -88,7 +87,7 @@ def try_in_process(
 
 
 def check(pid: int, end: float, settings: Settings, given_up: Callable[[], bool]) -> None:
-    """Raises RuntimeError when the process need not go on."""
+    """Raises RuntimeError if the process has to be stopped."""
     tried = "tried in a process of its own, it"
     if monotonic() > end:
         raise RuntimeError(
@@ -103,8 +102,8 @@ def check(pid: int, end: float, settings: Settings, given_up: Callable[[], bool]
 
 
 def memory(pid: int) -> int:
-    """The bytes that a process has in the machine's memory; 0 where the system does not tell
-    (`/proc` is Linux's).
+    """The bytes of memory that a process uses (its resident set); 0 if unknown, as `/proc` exists
+    only on Linux.
     """
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
@@ -114,7 +113,7 @@ def memory(pid: int) -> int:
 
 
 def ending(status: int) -> str:
-    """ "SIGSEGV", or "status 1"."""
+    """The name of the signal that ended a process, "SIGSEGV", or its exit status, "status 1"."""
     try:
         return signal.Signals(-status).name
     except ValueError:
@@ -122,12 +121,13 @@ def ending(status: int) -> str:
 
 
 def main() -> None:
-    """The other process: what it says is the reason of a failure, and what a model prints goes
-    nowhere.
+    """Runs in the other process: loads the model, and writes the reason of a failure to its output.
+    Everything that the model prints is discarded.
     """
     file_name, name, version, asked, of_folder, seconds = json.loads(sys.argv[1])
     if hasattr(signal, "alarm"):
         signal.alarm(int(seconds) + LEEWAY)
+    # Descriptor 1 is the file of the answer: keep a copy, then let 1 and 2 lead nowhere.
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)

@@ -1,18 +1,18 @@
-"""How long a model may run before it serves, and how much memory it may take.
+"""Limits the time and the memory of a model while it is warmed up.
 
-When a model is loaded it is run on zeros. A program that never comes to an end would hold up every
-model behind it, as there is one thread that loads, and one that doubles a string forty times would
-take the server's memory. So that thread is watched: Python tells it of each line of a compiled
-script (`sys.settrace`, which is for one thread alone), and where the budget is spent, the line
-raises an error. Nothing else is interrupted, so whatever holds a lock or counts something is left
-in order.
+When a model is loaded, it is run on zeros. A program that never ends would block all models after
+it, as there is only one loader thread, and a program that doubles a string forty times would take
+all memory of the server. So that thread is traced: Python calls a function for each line of a
+compiled script (`sys.settrace`, which is for one thread only), and if the budget is spent, this
+function raises an error in that line. Other code is not interrupted, so locks and counters stay
+consistent.
 
-A single operator cannot be stopped. Others go on meanwhile, since operators on large tensors let go
-of the GIL; how much memory they get in one piece is limited.
+A single operator cannot be stopped. But other threads go on meanwhile, since operators on large
+tensors release the GIL, and the size of a single allocation is limited.
 
-Requests are not watched.
+Requests are not limited.
 
-How the real one differs: Triton warms up with what `model_warmup` says, for as long as it takes.
+How the real one differs: Triton warms up with the samples of `model_warmup`, without a limit.
 """
 
 from __future__ import annotations
@@ -31,14 +31,12 @@ from ..errors import ModelFailed
 
 T = TypeVar("T")
 SECONDS, NBYTES = 60.0, 2 << 30
-OPERATORS = str(Path(operators.__file__).parent)  # in Python; some recurse
-EVERY = 0.01  # seconds between two looks at the memory
+OPERATORS = str(Path(operators.__file__).parent)  # those written in Python, of which some recurse
+EVERY = 0.01  # seconds between two checks of the memory
 
 
 class WarmUp:
-    """What is left of the budget of one model: `run(function, *args)` calls a function that may use
-    it up.
-    """
+    """The budget of one model, from now on: `run(function, *args)` calls a function within it."""
 
     def __init__(self) -> None:
         self.deadline = time.monotonic() + SECONDS
@@ -46,7 +44,9 @@ class WarmUp:
         self.next_look = 0.0
 
     def run(self, function: Callable[..., T], *args: Any) -> T:
-        """Raises ModelFailed when the budget is spent, or the script's own error that tells so."""
+        """The result of `function(*args)`. Raises ModelFailed if the budget is spent, or an error
+        of the script that contains this one.
+        """
         self.check()
         outer = sys.gettrace()
         sys.settrace(self._called)
@@ -67,6 +67,9 @@ class WarmUp:
                 raise ModelFailed(f"it was stopped when it had taken {NBYTES >> 20} MiB")
 
     def _called(self, frame: FrameType, event: str, arg: Any) -> Any:
+        """Python calls this for each function call; it returns the function to call for each line,
+        or None.
+        """
         file = frame.f_code.co_filename
         if file.startswith("<emitted "):
             return self._at_line
@@ -81,7 +84,7 @@ class WarmUp:
 
 
 def _memory_in_use() -> int:
-    """Bytes of memory that the process has; 0 where the system does not tell."""
+    """The bytes of memory that the process uses (resident pages of 4096 bytes); 0 if unknown."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) << 12

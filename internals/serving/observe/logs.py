@@ -1,18 +1,17 @@
-"""One event, one line: what a server writes about itself.
+"""The server's log: one line for each event.
 
 A line is a JSON object (`{"time": "2026-11-21T22:33:00.123456Z", "event": "listening", "grpc":
-"127.0.0.1:8001"}`), so that a collector can filter by field instead of guessing with regular
-expressions; or the same as text, for people.
+"127.0.0.1:8001"}`), so that a collector can filter by field without regular expressions; or the
+same as text, for people.
 
-Requests that succeed are not logged: the metrics count them. Those that fail are, but at most
+Successful requests are not logged: the metrics count them. Failed ones are, but at most
 `failures_per_second`: a client that fails ten thousand times a second must not fill the disk. The
-others are counted, and the next line says how many they were.
+others are counted, and the next line has their number.
 
-What never gets into a line: a tensor, or any other object or buffer (only its type is named:
-contents belong to users), nor one that a model printed into its error; whatever is passed under a
-name like `token`; and the `secrets` themselves, wherever they occur. Nor can a client write lines
-of its own by putting a newline into a model's name: control characters are escaped, and long text
-is cut.
+Some things are never logged: tensors and other objects, whose contents belong to users (only the
+type is shown), also if a model printed them into its error; fields with a name like `token`; and
+the `secrets` themselves, wherever they occur. A client cannot forge lines by a newline in a model's
+name either: control characters are escaped, and long text is cut.
 
 How the real one differs: Triton logs in the style of glog (`I1121 22:33:00.123456 1 server.cc:674]
 ...`), with levels of verbosity.
@@ -34,16 +33,16 @@ from ..errors import ServingError
 
 LONGEST = 500  # characters of one field
 HIDDEN = "[hidden]"
-# in the message of a model that raised
+# a tensor in the error message of a model, with everything after it
 PRINTED_TENSOR = re.compile(r"\b(tensor|array|Parameter)\(.*", re.DOTALL)
 SECRET_NAMES = ("token", "secret", "password", "authorization", "key", "cookie")
 
 
 class Log:
-    """Writes events to `stream` (None: what `sys.stderr` is at the time), as "json" or "text". May
-    be used from any thread.
+    """Writes events to `stream` (None: `sys.stderr` at the time of the event), as "json" or "text".
+    May be used from any thread.
 
-    A stream that cannot be written to any more loses lines; it does not stop the server. Raises
+    If the stream cannot be written to any more, lines are lost, but the server goes on. Raises
     ValueError for another format.
     """
 
@@ -68,18 +67,18 @@ class Log:
         self._not_logged = 0  # since the last line about a failure
 
     def event(self, event: str, /, **fields: Any) -> None:
-        """Write a line. Fields are strings, numbers, booleans or None, or lists of these; of
-        anything else the type is named.
+        """Writes a line. Fields are strings, numbers, booleans or None, or lists of these; of any
+        other value, only the type is written.
         """
         line = self._line(event, fields)
         with self._lock:
             self._write(line)
 
     def failure(self, model: str, version: str, id: str, error: ServingError) -> bool:
-        """Write that a request failed, and why, unless this second had enough of that.
+        """Writes that a request failed, and why, unless the limit for this second is reached.
 
-        Returns whether it was written. The next failure that is written tells under `not_logged`
-        how many were not.
+        Returns whether it was written. The next failure that is written has the number of those
+        that were not, as `not_logged`.
         """
         fields: dict[str, Any] = {
             "model": model,
@@ -103,8 +102,8 @@ class Log:
             return True
 
     def close(self) -> None:
-        """Say how many failures were left out since the last one that was written. The stream stays
-        open: it is not the log's.
+        """Writes the number of failures that were not logged since the last line about one. The
+        stream stays open, as it belongs to the caller.
         """
         with self._lock:
             count, self._not_logged = self._not_logged, 0
@@ -112,6 +111,7 @@ class Log:
                 self._write(self._line("requests_failed", {"not_logged": count}))
 
     def _line(self, event: str, fields: dict[str, Any]) -> str:
+        """The line for an event, with the time in UTC and without secrets."""
         time_of_day = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         shown = {
             name: HIDDEN if is_secret(name) else self._presentable(value)
@@ -131,6 +131,7 @@ class Log:
         )
 
     def _presentable(self, value: object) -> Any:
+        """A value as JSON can hold it, without secrets and contents of tensors."""
         if value is None or isinstance(value, (bool, int)):
             return value
         if isinstance(value, float):
@@ -155,7 +156,7 @@ class Log:
 
 
 def is_secret(name: str) -> bool:
-    """Whether a field of this name is not to be shown: `token`, `api_token`, `tls_key`, ..."""
+    """Whether a field of this name has to be hidden: `token`, `api_token`, `tls_key`, ..."""
     return any(part in SECRET_NAMES for part in name.lower().replace("-", "_").split("_"))
 
 

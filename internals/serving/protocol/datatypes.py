@@ -1,9 +1,9 @@
-"""The names that the Open Inference Protocol gives to element types: `FP32` is `float32`.
+"""The names of dtypes in the Open Inference Protocol: `FP32` is `float32`.
 
-What the protocol has and no tensor here: `UINT16`, `UINT32`, `UINT64`, and `BYTES`, strings with a
-length before each.
+The protocol also has `UINT16`, `UINT32` and `UINT64`, and `BYTES` (strings, each after its length),
+for which there are no tensors here.
 
-How the real one differs: PyTorch's `ScalarType` has no such names; Triton's backend for it keeps
+How the real one differs: PyTorch's `ScalarType` has no such names. Triton's backend for PyTorch has
 the same table in `libtorch_utils.cc`, and Triton adds `BF16` to the protocol's types.
 """
 
@@ -26,7 +26,7 @@ DATATYPES: dict[torch.dtype, str] = {dtype: name for name, dtype in DTYPES.items
 
 
 def datatype_of(dtype: torch.dtype) -> str:
-    """The protocol's name. Raises TypeError for dtypes that it has none for, such as complex64."""
+    """The protocol's name of a dtype. Raises TypeError if it has none, as for complex64."""
     if dtype not in DATATYPES:
         raise TypeError(
             f"{dtype} has no name in the Open Inference Protocol; it has {', '.join(DTYPES)}"

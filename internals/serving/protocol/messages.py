@@ -1,18 +1,18 @@
-"""gRPC messages to requests, and responses to messages, with the tensors left out of protobuf's
-hands.
+"""Reads requests from gRPC messages and writes responses to them, without passing the tensors
+through protobuf.
 
-`read_request` walks the message for its raw contents, lets protobuf read the rest, and makes
-tensors on the message's own bytes. `write_response` lets protobuf write everything but the tensors,
-and appends their memory.
+`read_request` finds the raw contents in the message, lets protobuf read the rest, and creates
+tensors that are views of the message's bytes. `write_response` lets protobuf write everything but
+the tensors, and appends their memory.
 
-A tensor can also come as `contents`, a field for each element. That is the slow way of the
-protocol, converted as a whole.
+A tensor can also be sent as `contents`, with a field for each element. That is the slow path of the
+protocol; these are copied.
 
 Mirrors `InferGRPCToInput` and `InferResponseCompleteCommon` of Triton
 (`server/src/grpc/infer_handler.cc`).
 
-How the real one differs: Triton refuses a request that mixes both ways, as this does; and it takes
-BYTES.
+How the real one differs: Triton also accepts BYTES. (It refuses a request with both forms of
+contents, as this does.)
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from .datatypes import datatype_of
 from .policies import check_header, tensor_from_elements, tensor_from_memory
 from .schema import open_inference
 
-RAW_INPUT_CONTENTS, RAW_OUTPUT_CONTENTS = 7, 6  # their numbers in open_inference.proto
-INFER_RESPONSE = 2
+RAW_INPUT_CONTENTS, RAW_OUTPUT_CONTENTS = 7, 6  # field numbers in open_inference.proto
+INFER_RESPONSE = 2  # of ModelStreamInferResponse
+# datatype -> the field of `contents` that has its elements
 CONTENTS = {
     "BOOL": "bool_contents",
     "INT8": "int_contents",
@@ -46,10 +47,10 @@ CONTENTS = {
 
 
 def read_request(message: bytes, settings: Settings) -> tuple[InferRequest, list[tuple[bool, int]]]:
-    """A serialized ModelInferRequest; and of each input whether it stayed where it was, and its
-    bytes.
+    """Reads a serialized ModelInferRequest. Also returns for each input whether it is a view of the
+    message, and its number of bytes.
 
-    Raises InvalidRequest when it is not one, or contradicts itself; NotSupported for shared memory
+    Raises InvalidRequest if it is not one, or contradicts itself; NotSupported for shared memory
     and classification.
     """
     try:
@@ -96,8 +97,8 @@ def read_request(message: bytes, settings: Settings) -> tuple[InferRequest, list
 
 
 def write_response(response: InferResponse) -> bytes:
-    """A serialized ModelInferResponse: each tensor is copied once, into the message. Raises
-    TypeError for a complex tensor.
+    """A serialized ModelInferResponse, into which each tensor is copied once. Raises TypeError for
+    a complex tensor.
     """
     schema = open_inference()
     head = schema.ModelInferResponse(
@@ -111,24 +112,24 @@ def write_response(response: InferResponse) -> bytes:
 
 
 def write_stream_response(content: bytes = b"", error: str = "") -> bytes:
-    """A serialized ModelStreamInferResponse around a serialized ModelInferResponse."""
+    """A serialized ModelStreamInferResponse with a serialized ModelInferResponse as `content`."""
     head = open_inference().ModelStreamInferResponse(error_message=error).SerializeToString()
     return wire.put_in(head, INFER_RESPONSE, [memoryview(content)])
 
 
 def memory_of(tensor: Tensor) -> memoryview:
-    """The elements as they lie in memory, row-major: the tensor's own memory, or a copy's where it
-    has gaps.
+    """The elements as bytes, row-major: the tensor's own memory, or that of a copy if the tensor is
+    not contiguous.
     """
     array = tensor.detach().contiguous().numpy()
     return memoryview(array.reshape(-1)).cast("B") if array.size else memoryview(b"")
 
 
 def read_contents(given: Any, settings: Settings) -> Tensor:
-    """An input whose elements are fields."""
+    """The tensor of an input whose elements are in `contents`. Raises InvalidRequest."""
     kind = CONTENTS.get(given.datatype)
     if kind is None:
-        check_header(given.datatype, (), given.name)  # raises for one that is served in no way
+        check_header(given.datatype, (), given.name)  # raises for an unknown datatype
         raise InvalidRequest(
             f"input '{given.name}': {given.datatype} comes in raw_input_contents only"
         )
@@ -144,14 +145,15 @@ def read_contents(given: Any, settings: Settings) -> Tensor:
 
 
 def read_parameter(value: Any) -> Parameter:
+    """The Python value of an InferParameter, which is a protobuf `oneof`; "" if it is not set."""
     kind = value.WhichOneof("parameter_choice")
     found: Parameter = getattr(value, kind) if kind else ""
     return found
 
 
 def refuse_extensions(parameters: Any, what: str) -> None:
-    """Triton's, which would change the answer: to pass over them would be to give another one than
-    was asked for.
+    """Raises NotSupported for parameters of Triton that change the answer: ignoring them would give
+    a wrong one.
     """
     if any(name.startswith("shared_memory") for name in parameters):
         raise NotSupported(
@@ -164,7 +166,7 @@ def refuse_extensions(parameters: Any, what: str) -> None:
 
 
 def timeout_of(request: InferRequest) -> float | None:
-    """Seconds that the request's parameter `timeout`, in microseconds, gives it; None for no limit.
+    """The request's parameter `timeout`, which is in microseconds, in seconds; None for no limit.
     Raises InvalidRequest.
     """
     timeout = request.parameters.get("timeout", 0)

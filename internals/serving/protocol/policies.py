@@ -1,18 +1,17 @@
-"""Which tensors are refused, and bytes that become one: the same for every transport.
+"""Checks the tensors of a request, and creates them from bytes, for every transport.
 
-A tensor of a request says three things of itself: datatype, shape, and bytes. `tensor_from_memory`
-believes none of them: the datatype has to be one we have, the sizes not negative, their product the
-number of bytes. Then the bytes *are* the tensor: it is made on them, and they live as long as it
-does. Only an address that is not a multiple of the element's size costs a copy, because compiled
-code may not load from there.
+A tensor in a request has a datatype, a shape, and bytes. `tensor_from_memory` checks that they fit:
+the datatype has to exist here, the sizes must not be negative, and their product times the size of
+an element must be the number of bytes. Then the tensor is a view of the bytes, which live as long
+as it does. Only if the address is not a multiple of the element's size, the bytes are copied, as
+compiled code may not load from there.
 
-`arrange` compares a request with the model's signature. NaN and infinity are for the operator to
-judge: `--nan reject`.
+`arrange` compares a request with the model's signature. NaN and infinity are accepted unless the
+operator decides otherwise: `--nan reject`.
 
 Mirrors Triton's `InferenceRequest::Normalize` (`core/src/infer_request.cc`).
 
-How the real one differs: Triton checks shapes and datatypes too; what the elements are, it does not
-look at.
+How the real one differs: Triton checks shapes and datatypes, too, but not the elements.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ MAX_DIMS = 64  # as many as PyTorch's TensorIterator takes
 def tensor_from_memory(
     memory: memoryview | bytes, datatype: str, shape: Sequence[int], name: str, settings: Settings
 ) -> tuple[Tensor, bool]:
-    """A tensor on the memory itself, and True; or on one copy of it, and False, where its address
-    is not aligned.
+    """Returns a tensor that is a view of the memory, and True; or that is a copy, and False, if the
+    address is not aligned.
 
-    `memory` holds the elements row-major and little-endian. Raises InvalidRequest, which names the
-    input, for an unknown datatype, sizes that are negative or do not fit the bytes, BOOL bytes
-    other than 0 and 1, and what the NaN policy rejects.
+    `memory` has the elements in row-major order and little-endian. Raises InvalidRequest, with the
+    input's name, for an unknown datatype, sizes that are negative or do not fit the bytes, BOOL
+    bytes other than 0 and 1, and elements that the NaN policy rejects.
     """
     found = check_header(datatype, shape, name)
     memory = memoryview(memory)
@@ -67,8 +66,8 @@ def tensor_from_memory(
 def tensor_from_elements(
     elements: object, datatype: str, shape: Sequence[int], name: str, settings: Settings
 ) -> Tensor:
-    """A tensor of numbers that are not laid out in memory yet, such as a JSON list or a repeated
-    field: always a copy.
+    """A tensor with a copy of numbers that are Python objects, such as a JSON list or a repeated
+    field. Raises InvalidRequest.
     """
     found = check_header(datatype, shape, name)
     try:
@@ -77,6 +76,8 @@ def tensor_from_elements(
         raise InvalidRequest(f"input '{name}': its rows are not equally long") from None
     if array.size == 0:
         array = array.astype(found.np)
+    # Only a conversion without loss of meaning: bool from bool, float from any number, int from
+    # int.
     if array.dtype.kind not in {"b": "b", "f": "fiu"}.get(np.dtype(found.np).kind, "iu"):
         raise InvalidRequest(f"input '{name}': its elements are not all of the datatype {datatype}")
     if array.size != prod(shape):
@@ -95,7 +96,7 @@ def tensor_from_elements(
 
 
 def check_header(datatype: str, shape: Sequence[int], name: str) -> dtype:
-    """The dtype, once datatype and sizes make sense."""
+    """The dtype for a datatype. Raises InvalidRequest for an unknown one and for wrong sizes."""
     known = DTYPES.get(datatype)
     if known is None:
         raise InvalidRequest(
@@ -107,12 +108,13 @@ def check_header(datatype: str, shape: Sequence[int], name: str) -> dtype:
             f"{MAX_DIMS}"
         )
     if prod(size for size in shape if size) * known.itemsize >= 1 << 63:
-        # also when another size is 0
+        # sizes of 0 do not count here: such a shape is refused even if the tensor is empty
         raise InvalidRequest(f"input '{name}': shape {list(shape)} is larger than any memory")
     return known
 
 
 def check_elements(array: np.ndarray, datatype: str, name: str, settings: Settings) -> None:
+    """Raises InvalidRequest for a BOOL other than 0 and 1, and for what the NaN policy rejects."""
     if datatype == "BOOL" and array.size and array.view(np.uint8).max() > 1:
         raise InvalidRequest(f"input '{name}': a byte of a BOOL is 0 or 1")
     if settings.nan_policy == "reject" and array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -124,10 +126,10 @@ def check_elements(array: np.ndarray, datatype: str, name: str, settings: Settin
 
 
 def arrange(inputs: Mapping[str, Tensor], signature: Signature) -> dict[str, Tensor]:
-    """The inputs by their declared names and in declared order; Triton's `INPUT__0` is the first of
-    them.
+    """Returns the inputs by their declared names and in declared order; Triton's `INPUT__0` is the
+    first of them.
 
-    Raises InvalidRequest for an input that is missing, unknown, there twice, or of another datatype
+    Raises InvalidRequest for an input that is missing, unknown, given twice, or of another datatype
     or shape than declared.
     """
     declared = signature.inputs
@@ -158,6 +160,7 @@ def arrange(inputs: Mapping[str, Tensor], signature: Signature) -> dict[str, Ten
 
 
 def check_spec(tensor: Tensor, spec: TensorSpec) -> None:
+    """Raises InvalidRequest unless a tensor has the dtype and shape of its spec, if known."""
     if spec.dtype is not None and tensor.dtype is not spec.dtype:
         wanted, got = datatype_of(spec.dtype), datatype_of(tensor.dtype)
         raise InvalidRequest(

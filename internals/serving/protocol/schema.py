@@ -1,15 +1,16 @@
-"""A `.proto` file to message classes, when it is needed: `compile_schema(text).ModelInferRequest`.
+"""Compiles a `.proto` file to message classes at run time:
+`compile_schema(text).ModelInferRequest`.
 
-protoc, which grpcio-tools brings, turns the text into a descriptor: the schema as data. The classes
-are made from that, in a pool of their own. It has to be one's own: a second schema with the same
-names, such as tritonclient's, in the pool that all generated code shares would be refused, and two
-versions of one schema could not meet in one process.
+protoc, which is part of grpcio-tools, turns the text into a descriptor: the schema as data. The
+classes are created from it, in a separate pool. In the default pool, which all generated code
+shares, a second schema with the same names, such as tritonclient's, would be refused, and two
+versions of one schema could not be in the same process.
 
-Mirrors what `protoc --python_out` and the module it generates do together
+Mirrors `protoc --python_out` together with the module that it generates
 (`google/protobuf/internal/builder.py`).
 
-How the real one differs: generated `_pb2.py` files hold the descriptor as a string and register it
-in the pool that all share.
+How the real one differs: generated `_pb2.py` files contain the descriptor as a string, and register
+it in the default pool.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 
 class Schema(SimpleNamespace):
-    """The message classes of a `.proto` by name, `pool` with their descriptors, `file` the
-    descriptor of the file.
+    """The message classes of a `.proto` by name; `pool` has their descriptors, `file` is that of
+    the file.
     """
 
     pool: Any
@@ -36,8 +37,8 @@ class Schema(SimpleNamespace):
 
 
 def compile_schema(text: str, name: str = "schema.proto") -> Schema:
-    """The messages that a proto3 text defines. Raises ValueError with protoc's own words where it
-    is wrong.
+    """The message classes that a proto3 text defines. Raises ValueError, with protoc's message, if
+    the text is wrong.
     """
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(descriptor(text, name))
@@ -51,13 +52,13 @@ def compile_schema(text: str, name: str = "schema.proto") -> Schema:
 
 @cache
 def open_inference() -> Schema:
-    """The classes of `open_inference.proto`."""
+    """The classes of `open_inference.proto`, which is compiled at the first call."""
     file = Path(__file__).with_name("open_inference.proto")
     return compile_schema(file.read_text(encoding="utf-8"), file.name)
 
 
 def descriptor(text: str, name: str) -> bytes:
-    """protoc's answer: a serialized `FileDescriptorProto`."""
+    """The output of protoc for a text: a serialized `FileDescriptorProto`."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, name), Path(folder, "descriptor")
         source.write_text(text, encoding="utf-8")

@@ -1,18 +1,21 @@
-"""Where a tensor lies in a message: protobuf's wire format, walked by hand, so that the tensor can
-stay there.
+"""Finds the tensors in a protobuf message by reading its wire format, so that they need no copy.
 
-A protobuf message is a row of fields, each a key (the field's number and how its value is encoded)
-and a value; a `bytes` field is a length, then the bytes as they are. So a tensor in
-`raw_input_contents` is somewhere in the message already, whole and in order. protobuf would copy it
-twice on the way to Python, into its arena and into a `bytes`; `take_out` finds it and leaves it
-where it is. The rest of the message, some hundred bytes, is protobuf's to read. On the way out
-`put_in` writes the same format: the tensor's memory is copied once, into the message.
+A protobuf message is a sequence of fields, each with a key (the field's number and the encoding of
+its value) and a value; a `bytes` field has a length, then the bytes themselves:
+
+    key: number << 3 | wire type    length    bytes
+    3A                              90 4E     ...        field 7, 10000 bytes
+
+So a tensor in `raw_input_contents` is already in the message, complete and in order. protobuf would
+copy it twice, into its arena and into a `bytes` object of Python; `take_out` only finds it. The
+rest of the message, a few hundred bytes, is read by protobuf. For a response, `put_in` writes the
+same format: the tensor's memory is copied once, into the message.
 
 Mirrors `upb/wire/decode.c` and `google/protobuf/io/coded_stream.h`.
 
-How the real one differs: protobuf's C++ has `absl::Cord` for a `bytes` field that shares memory
-with its message, and gRPC's C++ server hands messages out as lists of slices; Triton reads raw
-contents from there. Python's API has neither.
+How the real one differs: in C++, protobuf has `absl::Cord` for a `bytes` field that shares memory
+with its message, and gRPC's server provides messages as lists of slices, from which Triton reads
+raw contents. Python's API has neither.
 """
 
 from __future__ import annotations
@@ -20,21 +23,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5  # wire types
-# at a message's top level: no honest request comes near, and a hostile one would keep us walking
+# at the top level of a message. An honest request has far fewer; a malicious one could have
+# millions of empty fields, and reading them takes time.
 MAX_FIELDS = 4096
 CUT_SHORT = "the message ends in the middle of a field"
 
 
 def take_out(message: bytes, number: int) -> tuple[bytes, list[memoryview]]:
-    """The message without its `bytes` fields of this number, and where the content of each lies in
-    it, in order.
+    """Returns the message without its `bytes` fields of this number, and views of their contents,
+    in order.
 
-    Raises ValueError when the message is no protobuf message, or one of more than 4,096 fields.
+    Raises ValueError if it is not a protobuf message, or has more than 4,096 fields.
     """
     view = memoryview(message)
     rest: list[memoryview] = []
     found: list[memoryview] = []
-    kept = position = 0  # what is before `kept` is in `rest` already, or taken out
+    kept = position = 0  # the bytes before `kept` are in `rest` or `found`
     end = len(message)
     fields = 0
     while position < end:
@@ -43,7 +47,7 @@ def take_out(message: bytes, number: int) -> tuple[bytes, list[memoryview]]:
             raise ValueError(f"the message has more than {MAX_FIELDS} fields")
         start = position
         key, position = read_varint(message, position)
-        kind = key & 7
+        kind = key & 7  # the wire type; key >> 3 is the field's number
         if key >> 3 == 0:
             raise ValueError(f"byte {start} of the message names field 0, which cannot be")
         if kind == BYTES:
@@ -76,8 +80,8 @@ def take_out(message: bytes, number: int) -> tuple[bytes, list[memoryview]]:
 
 
 def put_in(head: bytes, number: int, contents: Iterable[memoryview]) -> bytes:
-    """The message `head` with a `bytes` field of this number for each of the contents: one copy of
-    each.
+    """The message `head` with a `bytes` field of this number appended for each of the contents,
+    which are copied once.
     """
     key = write_varint(number << 3 | BYTES)
     parts: list[bytes | memoryview] = [head]
@@ -87,7 +91,9 @@ def put_in(head: bytes, number: int, contents: Iterable[memoryview]) -> bytes:
 
 
 def read_varint(message: bytes, position: int) -> tuple[int, int]:
-    """A number of seven bits a byte, the lowest first, and the position behind it."""
+    """Reads a number with seven bits in each byte, the lowest first; the eighth bit is set if
+    another byte follows. Returns the number, in 64 bits, and the position after it.
+    """
     value = shift = 0
     while True:
         if position >= len(message):
@@ -105,7 +111,7 @@ def read_varint(message: bytes, position: int) -> tuple[int, int]:
 
 
 def write_varint(value: int) -> bytes:
-    """A number that is not negative, seven bits a byte."""
+    """A number of at least 0 in the format of `read_varint`: 300 is AC 02."""
     digits = bytearray()
     while value > 0x7F:
         digits.append(value & 0x7F | 0x80)

@@ -1,11 +1,12 @@
-"""The small calls of `GRPCInferenceService`: is it alive, which models are there, what do they
-take.
+"""The small calls of `GRPCInferenceService`: the state of the server, its models and their
+signatures.
 
-Each is a function of the engine and a request, and a line in `CALLS`.
+Each is a function of the engine and a protobuf request that returns a protobuf response, and has an
+entry in `CALLS`. Errors are raised as `ServingError`.
 
 Mirrors `server/src/grpc/grpc_server.cc` of Triton (`CommonHandler`).
 
-How the real one differs: Triton has also calls for shared memory, tracing, logging and a model's
+How the real one differs: Triton also has calls for shared memory, tracing, logging and a model's
 configuration.
 """
 
@@ -61,7 +62,7 @@ async def model_metadata(engine: Engine, request: Any) -> Any:
 async def model_statistics(engine: Engine, request: Any) -> Any:
     answer = open_inference().ModelStatisticsResponse()
     if request.name:
-        engine.repository.get(request.name, request.version)  # or NOT_FOUND
+        engine.repository.get(request.name, request.version)  # raises if there is none
     for name, version, state, _ in engine.repository.index():
         if state == "READY" and request.name in ("", name) and request.version in ("", version):
             fill_statistics(answer.model_stats.add(name=name, version=version), engine)
@@ -88,6 +89,7 @@ async def repository_model_unload(engine: Engine, request: Any) -> Any:
     return open_inference().RepositoryModelUnloadResponse()
 
 
+# name of the call in open_inference.proto -> function
 CALLS = {
     "ServerLive": server_live,
     "ServerReady": server_ready,
@@ -102,9 +104,7 @@ CALLS = {
 
 
 def described(spec: TensorSpec) -> dict[str, Any]:
-    """A TensorMetadata. What is not known is left out: no datatype, and -1 for a shape of any
-    rank.
-    """
+    """The fields of a TensorMetadata. An unknown datatype is "", an unknown shape (-1,)."""
     return {
         "name": spec.name,
         "datatype": spec.datatype,
@@ -113,8 +113,8 @@ def described(spec: TensorSpec) -> dict[str, Any]:
 
 
 def fill_statistics(answer: Any, engine: Engine) -> None:
-    """What the metrics counted, in the protocol's words; nanoseconds of failed requests are among
-    those of `success`.
+    """Fills in the protocol's statistics from the metrics. The metrics do not separate the time of
+    failed requests, so it is included in that of `success`.
     """
     labels = {"model": answer.name, "version": answer.version}
     value = engine.metrics.value

@@ -1,4 +1,4 @@
-"""gRPC's server around the service: limits, health, reflection, credentials.
+"""The gRPC server around the service: limits, health, reflection, credentials.
 
 Mirrors `server/src/grpc/grpc_server.cc` of Triton.
 
@@ -21,20 +21,19 @@ from ..protocol.schema import open_inference
 from .grpc_service import SERVICE, handlers
 from .security import TokenInterceptor, server_credentials
 
-STREAMS = 1000  # calls over one connection, with those that were reset and are not cleared away yet
-PENDING = 12 * STREAMS  # calls that gRPC keeps until our event loop comes to hear of them
-# seconds without a new call in which a server that stops still says "unavailable", before it hangs
-# up
+STREAMS = 1000  # calls over one connection, including cancelled ones that gRPC has not removed yet
+PENDING = 12 * STREAMS  # calls that gRPC holds until our event loop accepts them
+# A server that stops answers "unavailable" until no new call has come for so many seconds, ...
 FAREWELL = 0.05
-# how often it looks in that time: a process that did not run for long has to see what waits for it
-# first
+# ... which it checks in so many steps: if the process was suspended, the calls that came meanwhile
+# are handled between two steps.
 TURNS = 5
-PATIENCE = 1.0  # seconds for those that go on asking
+PATIENCE = 1.0  # seconds at most, if calls keep coming
 
 
 class GrpcServer:
-    """`await start()` returns the address it listens at; `await stop(grace)` finishes what was
-    accepted.
+    """The server for an engine: `await start()` returns its address, and `await stop(grace)`
+    finishes the accepted requests.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -52,7 +51,7 @@ class GrpcServer:
             add_reflection(names, self.server)
 
     async def start(self) -> str:
-        """Raises OSError when the port is taken."""
+        """Listens, and returns the address. Raises OSError if the port is taken."""
         where = f"{bracketed(self.settings.host)}:{self.settings.port}"
         credentials = server_credentials(self.settings)
         try:
@@ -70,10 +69,10 @@ class GrpcServer:
         return f"{bracketed(self.settings.host)}:{port}"
 
     async def stop(self, grace: float) -> None:
-        """Finishes what was accepted, and refuses what comes meanwhile. Only then it hangs up.
+        """Finishes the accepted requests, refuses those that come meanwhile, and only then closes.
 
-        When gRPC stops it cancels the calls that it has and has not handed over yet: such a client
-        would be told CANCELLED, which it never asked for.
+        When gRPC stops, it cancels the calls that it has received but not handed over yet; their
+        clients would get the confusing status CANCELLED.
         """
         until = monotonic() + grace
         await self.tell(False)
@@ -83,8 +82,8 @@ class GrpcServer:
         await self.server.stop(max(until - monotonic(), 0))
 
     async def refuse_the_last(self, until: float) -> None:
-        """Returns when no call has come for a while. On a busy machine calls come one by one, long
-        after they were sent.
+        """Waits until no call has come for FAREWELL seconds, while the engine refuses all of them.
+        On a busy machine, calls arrive long after they were sent.
         """
         quiet, turned_away = 0, self.engine.turned_away
         while quiet < TURNS and monotonic() < until:
@@ -93,7 +92,7 @@ class GrpcServer:
             turned_away = self.engine.turned_away
 
     async def tell(self, serving: bool) -> None:
-        """What the health service answers from now on."""
+        """Sets the answer of the health service."""
         status = (
             health_pb2.HealthCheckResponse.SERVING
             if serving
@@ -104,32 +103,33 @@ class GrpcServer:
 
 
 def options(max_message_bytes: int) -> list[tuple[str, Any]]:
-    """gRPC's own settings. Frames of 1 MiB instead of 16 KiB: an image is then one frame, not
-    forty.
+    """The options for gRPC. With frames of 1 MiB instead of 16 KiB, an image is one frame instead
+    of forty.
     """
     return [
         ("grpc.max_receive_message_length", max_message_bytes),
         ("grpc.max_send_message_length", -1),
-        ("grpc.so_reuseport", 0),  # or a second server would silently share the port
+        ("grpc.so_reuseport", 0),  # else a second server would silently share the port
         ("grpc.http2.max_frame_size", 1 << 20),
         ("grpc.http2.lookahead_bytes", 1 << 20),
-        # A client that knows the limit waits. One that resets its calls to open more is told
-        # REFUSED_STREAM, because gRPC counts what it has in memory (grpc.http.overload_protection);
-        # a call that it keeps is about 17 KiB.
+        # A client that obeys the limit waits. One that cancels its calls to open more gets
+        # REFUSED_STREAM, as gRPC counts the calls in memory (grpc.http.overload_protection); each
+        # takes about 17 KiB.
         ("grpc.max_concurrent_streams", STREAMS),
-        # Above these gRPC cancels calls by chance, whosever they are.
+        # Above these limits gRPC cancels random calls of any client.
         ("grpc.server.max_pending_requests", PENDING),
         ("grpc.server.max_pending_requests_hard_limit", 2 * PENDING),
     ]
 
 
 def bracketed(host: str) -> str:
+    """A host as it is written before `:port`: an IPv6 address is put in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def add_reflection(names: tuple[str, ...], server: Any) -> None:
-    """Lets a client such as grpcurl ask for the schema. Ours is in a pool of its own, the others'
-    in the shared one.
+    """Lets a client such as grpcurl ask for the schemas. Those of health and reflection are copied
+    from the default pool into ours, as reflection uses one pool.
     """
     from google.protobuf import descriptor_pool
 
@@ -142,6 +142,7 @@ def add_reflection(names: tuple[str, ...], server: Any) -> None:
 
 
 def add_with_dependencies(pool: Any, file: Any) -> None:
+    """Adds a file's descriptor to a pool, after those that it imports."""
     for needed in file.dependencies:
         add_with_dependencies(pool, needed)
     try:

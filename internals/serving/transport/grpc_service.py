@@ -1,18 +1,17 @@
-"""The calls of `GRPCInferenceService`: bytes in, the engine's answer, bytes out.
+"""The calls of `GRPCInferenceService`, from the bytes of a request to the bytes of the response.
 
-Messages arrive as the bytes they are on the wire, so that tensors can stay in them
-(`protocol/messages.py`); the small calls are read and written by protobuf. An error of ours becomes
-gRPC's status of the same name.
+Messages arrive as bytes, so that tensors can stay in them (`protocol/messages.py`); the small calls
+are read and written by protobuf. A `ServingError` becomes gRPC's status of the same name.
 
-`ModelStreamInfer` answers a stream in order, with at most `STREAM_WINDOW` requests of it under way:
-whoever does not read the answers is not asked for more requests, because gRPC's flow control stops
-them. What answers that nobody reads may take together is bounded by `unread.py`.
+`ModelStreamInfer` answers a stream in order, with at most `STREAM_WINDOW` of its requests under
+way: if a client does not read the responses, gRPC's flow control stops it from sending more
+requests. The memory of all unread responses together is limited by `unread.py`.
 
 Mirrors `server/src/grpc/infer_handler.cc` and `stream_infer_handler.cc` of Triton,
 `kserve/protocol/grpc/servicer.py`.
 
-How the real one differs: Triton's streams keep the order too, but for decoupled models, which
-answer a request as often as they like and when they like.
+How the real one differs: Triton's streams keep the order, too, except for decoupled models, which
+may answer a request any number of times.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ from . import grpc_models
 from .unread import Unread
 
 SERVICE = "inference.GRPCInferenceService"
-STREAM_WINDOW = 32
+STREAM_WINDOW = 32  # requests of a stream under way
 
-StreamAnswer = tuple[bytes, str]  # a serialized ModelInferResponse, or what went wrong
+StreamAnswer = tuple[bytes, str]  # a serialized ModelInferResponse, or b"" and an error
 Call = Callable[[Engine, Any], Awaitable[Any]]
 
 
@@ -51,7 +50,7 @@ def handlers(engine: Engine) -> grpc.GenericRpcHandler:
 
 
 class Inference:
-    """`ModelInfer` and `ModelStreamInfer`."""
+    """The calls `ModelInfer` and `ModelStreamInfer`."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -63,19 +62,20 @@ class Inference:
             content = await self.answer(message, context.time_remaining(), connection)
         except ServingError as error:
             await refuse(context, error)
-            raise  # abort has raised already
+            raise  # not reached: `abort` raises
+        # The response counts as unread until gRPC has sent it.
         context.add_done_callback(lambda _: self.unread.release(connection, len(content)))
         return content
 
     async def stream(
         self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext
     ) -> AsyncIterator[bytes]:
-        """One answer for each request, in order; one that fails does not end the stream. A server
-        that stops ends it.
+        """Yields one response for each request, in order. A failed request does not end the stream,
+        but a server that stops does.
         """
         connection = context.peer()
         under_way: asyncio.Queue[asyncio.Task[StreamAnswer] | None] = asyncio.Queue(STREAM_WINDOW)
-        tasks: set[asyncio.Task[StreamAnswer]] = set()  # whose answers were not sent yet
+        tasks: set[asyncio.Task[StreamAnswer]] = set()  # whose responses have not been sent
 
         async def read() -> None:
             async for message in messages:
@@ -83,7 +83,7 @@ class Inference:
                     self.stream_answer(message, context.time_remaining(), connection)
                 )
                 tasks.add(task)
-                await under_way.put(task)
+                await under_way.put(task)  # waits while the window is full
             await under_way.put(None)
 
         async def end_with_the_server() -> None:
@@ -109,14 +109,15 @@ class Inference:
     async def stream_answer(
         self, message: bytes, remaining: float | None, connection: str
     ) -> StreamAnswer:
+        """The response to one request of a stream; an error becomes a part of the stream."""
         try:
             return await self.answer(message, remaining, connection), ""
         except ServingError as error:
             return b"", f"{error.code}: {error}"
 
     async def answer(self, message: bytes, remaining: float | None, connection: str) -> bytes:
-        """A serialized ModelInferResponse for a serialized ModelInferRequest, with `remaining`
-        seconds to go.
+        """The serialized ModelInferResponse to a serialized ModelInferRequest, which has
+        `remaining` seconds left.
 
         It counts as unread until the caller releases it.
         """
@@ -137,6 +138,7 @@ class Inference:
         return await self.engine.answer(request, partial(self.write, connection))
 
     def write(self, connection: str, response: InferResponse) -> bytes:
+        """A serialized response, which counts as unread from now on."""
         try:
             content = write_response(response)
         except TypeError as error:
@@ -146,8 +148,8 @@ class Inference:
 
 
 def small_call(engine: Engine, name: str, call: Call) -> grpc.RpcMethodHandler:
-    """A call whose messages protobuf reads and writes: `name` + "Request" to `name` +
-    "Response".
+    """The handler of a call whose messages protobuf reads and writes: from `name` + "Request" to
+    `name` + "Response".
     """
     request_type = getattr(open_inference(), f"{name}Request")
 
@@ -167,4 +169,5 @@ def small_call(engine: Engine, name: str, call: Call) -> grpc.RpcMethodHandler:
 
 
 async def refuse(context: grpc.aio.ServicerContext, error: ServingError) -> None:
+    """Ends a call with the status of an error. Always raises gRPC's AbortError."""
     await context.abort(grpc.StatusCode[error.code], str(error))

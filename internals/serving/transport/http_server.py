@@ -1,4 +1,4 @@
-"""HTTP's server: REST and metrics, on one port or on two.
+"""The HTTP server: REST and metrics, on one port or on two.
 
 Mirrors `server/src/http_server.cc` of Triton.
 
@@ -22,14 +22,14 @@ from .security import pages_middleware, token_middleware
 
 
 class HttpServer:
-    """`await start()` returns the addresses of REST and of the metrics."""
+    """The server for an engine: `await start()` returns the addresses of REST and metrics."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.runners: list[web.AppRunner] = []
 
     async def start(self) -> tuple[str, str]:
-        """Raises OSError when a port is taken."""
+        """Listens, and returns both addresses. Raises OSError if a port is taken."""
         settings = self.engine.settings
         guards = (
             pages_middleware(settings)
@@ -47,6 +47,7 @@ class HttpServer:
         )
 
     async def listen(self, app: web.Application, port: int, option: str) -> str:
+        """Serves an app at a port, and returns its address. `option` is for the error's hint."""
         settings = self.engine.settings
         runner = make_runner(app)
         await runner.setup()
@@ -68,13 +69,13 @@ class HttpServer:
         return f"{bracketed(settings.host)}:{runner.addresses[0][1]}"
 
     async def stop(self) -> None:
-        """Finishes what was accepted, within the settings' `grace`, and closes."""
+        """Finishes the accepted requests, within the settings' `grace`, and closes."""
         for runner in self.runners:
             await runner.cleanup()
 
 
 def ssl_context(settings: Settings) -> ssl.SSLContext | None:
-    """TLS as for gRPC, or None for plain text."""
+    """The same TLS as for gRPC, None without it. Raises OSError or ValueError for wrong files."""
     if settings.tls_cert is None:
         return None
     files = {
@@ -110,7 +111,9 @@ def ssl_context(settings: Settings) -> ssl.SSLContext | None:
 
 
 def refuse_password(settings: Settings) -> Callable[[], str]:
-    """OpenSSL would ask for it at the terminal, and wait."""
+    """A callback that raises ValueError if the key has a password. Without it, OpenSSL would ask
+    for the password at the terminal, and wait.
+    """
 
     def refuse() -> str:
         raise ValueError(

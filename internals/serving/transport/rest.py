@@ -1,23 +1,22 @@
-"""The Open Inference Protocol over HTTP/1.1: what curl, browsers and `tritonclient[http]` speak.
+"""The Open Inference Protocol over HTTP/1.1, for curl, browsers and `tritonclient[http]`.
 
     curl localhost:8000/v2/models/mlp/infer -d
         '{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}]}'
 
 A request goes through `rest_bodies` (received, within limits), `rest_requests` (JSON and bytes to
-an `InferRequest`, with `rest_tensors` for numbers in JSON), the engine, and `rest_responses` back.
-Each output comes as JSON, or as bytes behind the JSON when the client asks for that: then its
-memory goes to the socket as it is. Errors are JSON, by `rest_errors`. The other questions, about
-models and their readiness, are `rest_models`'.
+an `InferRequest`, with `rest_tensors` for numbers in JSON), the engine, and `rest_responses`. Each
+output is sent as JSON, or, if the client asks for that, as bytes after the JSON: then its memory
+goes to the socket without a copy. Errors are sent as JSON (`rest_errors`). The calls about models
+and their readiness are in `rest_models`.
 
-A timeout, `parameters.timeout` in microseconds as Triton has it or the header `Request-Timeout` in
-seconds, begins when the request's first line is there. A client that closes the connection takes
-its request back.
+A timeout (`parameters.timeout` in microseconds, as in Triton, or the header `Request-Timeout` in
+seconds) starts when the request's head has arrived. If a client closes the connection, its request
+is cancelled.
 
 Mirrors `HTTPAPIServer` of Triton (`server/src/http_server.cc`) and KServe's
 `kserve/protocol/rest/v2_endpoints.py`.
 
-How the real one differs: Triton's HTTP runs in threads of libevhtp; it compresses answers when
-asked to.
+How the real one differs: Triton's HTTP runs in threads of libevhtp, and can compress responses.
 """
 
 from __future__ import annotations
@@ -40,12 +39,14 @@ from .rest_responses import write_response
 
 IDLE = 75.0  # seconds that a connection is kept for the next request
 
-# aiohttp logs requests that are no HTTP together with their bytes, among which a token may be.
+# aiohttp logs invalid requests together with their bytes, which may contain a token.
 silent = logging.Logger("internals.serving.http", logging.CRITICAL + 1)
 
 
 def make_app(engine: Engine, middlewares: Iterable[Middleware] = ()) -> web.Application:
-    """REST for the models of an engine, and `GET /metrics`. The middlewares see requests first."""
+    """The app with REST for the models of an engine, and `GET /metrics`. The middlewares see each
+    request before the handlers.
+    """
     app = web.Application(middlewares=[errors_as_json, *middlewares])
     app[ENGINE], app[BODIES] = engine, Bodies(engine.settings)
     app.on_response_prepare.append(name_the_server)
@@ -57,7 +58,7 @@ def make_app(engine: Engine, middlewares: Iterable[Middleware] = ()) -> web.Appl
 
 
 def make_metrics_app(engine: Engine, middlewares: Iterable[Middleware] = ()) -> web.Application:
-    """`GET /metrics` alone, and whether the server is alive, for a port of their own."""
+    """The app with only `GET /metrics` and the server's health, for a port of their own."""
     app = web.Application(middlewares=[errors_as_json, *middlewares])
     app[ENGINE] = engine
     app.on_response_prepare.append(name_the_server)
@@ -67,14 +68,14 @@ def make_metrics_app(engine: Engine, middlewares: Iterable[Middleware] = ()) -> 
 
 
 def make_runner(app: web.Application) -> web.AppRunner:
-    """What listens for an app, set up so that a vanished client cancels its request, and that
-    nothing is logged but by us.
+    """The runner of an app. A client that disconnects cancels its request, and aiohttp logs
+    nothing.
     """
     return web.AppRunner(
         app,
         handler_cancellation=True,
-        # rest_bodies does it: aiohttp forgets to tell a handler that waits of a deflated body cut
-        # short
+        # rest_bodies decompresses: aiohttp does not report to a waiting handler that a deflated
+        # body is cut short
         auto_decompress=False,
         keepalive_timeout=IDLE,
         shutdown_timeout=app[ENGINE].settings.grace,
@@ -84,11 +85,11 @@ def make_runner(app: web.Application) -> web.AppRunner:
 
 
 async def infer(request: web.Request) -> web.StreamResponse:
-    """POST /v2/models/NAME[/versions/VERSION]/infer"""
+    """Handles POST /v2/models/NAME[/versions/VERSION]/infer."""
     engine, arrived = request.app[ENGINE], time.monotonic()
     model, version = request.match_info["name"], request.match_info.get("version", "")
     try:
-        # before a body is read for nothing
+        # first, so that no body is read for a model that does not exist
         signature = engine.repository.get(model, version).model.signature
         header_length = read_header_length(request.headers)
         timeout = read_timeout(request.headers)
@@ -97,7 +98,7 @@ async def infer(request: web.Request) -> web.StreamResponse:
                 body, header_length, model, version, signature, engine.settings, arrived
             )
             del body
-    except ServingError as error:  # the engine has not seen it
+    except ServingError as error:  # the engine has not counted it
         engine.refuse(model, version, error, time.monotonic() - arrived)
         raise
     if timeout is not None:
@@ -107,24 +108,26 @@ async def infer(request: web.Request) -> web.StreamResponse:
     for zero_copy, nbytes in asked.copies:
         engine.metrics.input(zero_copy, nbytes)
     answer = write_response(await engine.infer(asked.request), asked.wants_bytes)
-    del asked  # a slow reader keeps its answer in memory, not the inputs too
+    del asked  # a slow client keeps only its response in memory, not its inputs
     return await send(request, *answer)
 
 
 async def name_the_server(request: web.Request, response: web.StreamResponse) -> None:
-    """aiohttp would tell everybody its version, and Python's."""
+    """Sets the header `Server`, in which aiohttp would publish its version and Python's."""
     response.headers["Server"] = "internals"
 
 
 async def show_metrics(request: web.Request) -> web.Response:
-    """GET /metrics, for Prometheus."""
+    """Handles GET /metrics, for Prometheus."""
     return web.Response(
         body=request.app[ENGINE].metrics.text(), headers={"Content-Type": CONTENT_TYPE}
     )
 
 
 async def expectation_or_error(request: web.Request) -> web.StreamResponse | None:
-    """`Expect: 100-continue` is answered before any middleware: its errors are JSON too."""
+    """Answers `Expect: 100-continue`, with errors as JSON: aiohttp calls this before any
+    middleware.
+    """
 
     async def nothing_wrong(request: web.Request) -> web.StreamResponse:
         await expectation(request)

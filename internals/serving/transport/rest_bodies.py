@@ -1,25 +1,27 @@
-"""The body of a request, received within limits, with its tensors at good addresses; and of a
-response, sent as the memory it is.
+"""Receives the body of a request within limits, with its tensors aligned, and sends the body of a
+response without copying its tensors.
 
-A body arrives in pieces, as the network delivers them, and must be put together: that is one copy,
-and there is no second. The header `Inference-Header-Content-Length` says before the first piece
-where JSON ends and tensors begin. So the buffer can start a few bytes early, such that the tensors
-lie at a multiple of 16 whatever the length of the JSON, and can be used where they are. On the way
-out nothing is put together: each tensor's memory is given to the socket, in slices, and the next
-slice when the client has taken the last one, so that a slow reader costs no more memory than its
-answer has.
+A body arrives in pieces and has to be put together: that is one copy, the only one. The header
+`Inference-Header-Content-Length` gives the length of the JSON, after which the tensors begin. So
+the buffer starts with a few extra bytes, such that the tensors are at a multiple of 16 for any
+length of the JSON, and can be used in place:
 
-Nothing here trusts what a client says of lengths. The limit is on the bytes that are there, after
-gzip's expansion, which is done here in small pieces; all bodies together have a limit too, and what
-is in the way of others goes: a client that falls silent is not waited for, and one that sends a
-byte now and then has `max_body_seconds` for all of them.
+    [0 to 15 bytes][JSON][tensors]      the tensors start at a multiple of 16
+
+For a response nothing is put together: each tensor's memory is passed to the socket in slices, the
+next one when the client has taken the last one, so that a slow client needs no more memory than its
+response.
+
+Nothing here trusts the lengths that a client declares. The limit is on the bytes that have arrived,
+after gzip's expansion, which is done in small pieces; all bodies together have a limit, too. A
+client that stops sending is dropped, and one that sends a byte now and then has `max_body_seconds`
+for all of them.
 
 Mirrors the `evbuffer`s in Triton's HTTP server (`HTTPAPIServer::InferRequestClass`,
 `server/src/http_server.cc`).
 
-How the real one differs: libevent keeps the pieces as they came, and Triton's tensors are lists of
-pieces, copied together when a backend needs them in one. asyncio before Python 3.12 copies the part
-of a slice that the socket does not take at once, and TLS encrypts into memory of its own.
+How the real one differs: libevent keeps the pieces, and Triton's tensors are lists of pieces, which
+are joined if a backend needs contiguous memory.
 """
 
 from __future__ import annotations
@@ -35,11 +37,11 @@ from aiohttp import web
 from ..errors import InvalidRequest, QueueFull, TooLarge
 from ..settings import Settings
 
-ALIGNMENT = 16  # where bytearrays start; no element is larger
-# of request bodies; what zlib calls the format (wbits)
+ALIGNMENT = 16  # of the start of a bytearray; no element is larger
+# Content-Encoding -> zlib's `wbits` for the format, 0 for none
 ENCODINGS = {"identity": 0, "gzip": 31, "deflate": 15}
-SILENCE = 30.0  # seconds without a byte, after which a client is given up
-SLICE = 256 * 1024  # bytes that are expanded, or go to the socket, at a time
+SILENCE = 30.0  # seconds without a byte, after which a client is dropped
+SLICE = 256 * 1024  # bytes that are decompressed or sent at a time
 MISCODED = (
     "the body is cut short, or not encoded as Transfer-Encoding and Content-Encoding say: send it "
     "with Content-Length"
@@ -47,7 +49,7 @@ MISCODED = (
 
 
 class Bodies:
-    """Receives bodies, and knows how many bytes of them there are at the moment."""
+    """Receives bodies, and counts the bytes of all that are in memory (`held`)."""
 
     def __init__(self, settings: Settings) -> None:
         self.most = settings.max_message_bytes
@@ -59,12 +61,11 @@ class Bodies:
     async def receive(
         self, request: web.Request, header_length: int = 0
     ) -> AsyncIterator[memoryview]:
-        """The whole body, decompressed, the byte at `header_length` aligned to 16. It counts as
-        held until the block is left.
+        """Yields the whole body, decompressed, with the byte at `header_length` aligned to 16. It
+        counts as held until the block is left.
 
-        Raises TooLarge or QueueFull, InvalidRequest when it is cut short or not what its headers
-        say, HTTPException for a client that is silent or too slow (408) or compresses in an unknown
-        way (415).
+        Raises TooLarge or QueueFull, InvalidRequest if it is cut short or contradicts its headers,
+        HTTPException for a client that is silent or too slow (408) or an unknown compression (415).
         """
         encoding_of(request)
         self.check_size(request.content_length or 0)
@@ -73,7 +74,7 @@ class Bodies:
         try:
             async for piece in pieces(request, time.monotonic() + self.seconds):
                 self.check_size(len(body) - lead + len(piece))
-                self.held += len(piece)
+                self.held += len(piece)  # before it is appended: the limit is not exceeded
                 counted += len(piece)
                 if self.held > self.together:
                     raise QueueFull(
@@ -86,6 +87,7 @@ class Bodies:
             self.held -= counted - lead
 
     def check_size(self, nbytes: int) -> None:
+        """Raises TooLarge for more bytes than one body may have."""
         if nbytes > self.most:
             raise TooLarge(
                 f"the body has more than {self.most} bytes (max_message_bytes): split the batch "
@@ -94,7 +96,9 @@ class Bodies:
 
 
 async def pieces(request: web.Request, end: float) -> AsyncIterator[bytes]:
-    """What arrives until `end`, decompressed: of a bomb no more than `SLICE` at a time."""
+    """Yields the body as it arrives, decompressed, at most `SLICE` bytes at a time, so that a
+    compression bomb is stopped by the limits. `end` is the time when all must have arrived.
+    """
     wbits = ENCODINGS[encoding_of(request)]
     if not wbits:
         while arrived := await next_chunk(request, end):
@@ -113,8 +117,13 @@ async def pieces(request: web.Request, end: float) -> AsyncIterator[bytes]:
         raise InvalidRequest(MISCODED)
 
 
+<<<<<<< HEAD
 async def next_chunk(request: web.Request, end: float) -> bytes:
     """What has arrived since; b"" at the end."""
+=======
+async def next_piece(request: web.Request, end: float) -> bytes:
+    """The bytes that have arrived since the last call; b"" at the end of the body."""
+>>>>>>> g9
     left = end - time.monotonic()
     try:
         async with asyncio.timeout(min(SILENCE, left)):
@@ -132,9 +141,7 @@ async def next_chunk(request: web.Request, end: float) -> bytes:
 
 
 def encoding_of(request: web.Request) -> str:
-    """The body's Content-Encoding. Raises HTTPUnsupportedMediaType for one that is not known
-    here.
-    """
+    """The body's Content-Encoding. Raises HTTPUnsupportedMediaType for an unknown one."""
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ENCODINGS:
         raise web.HTTPUnsupportedMediaType(
@@ -144,10 +151,10 @@ def encoding_of(request: web.Request) -> str:
 
 
 async def expectation(request: web.Request) -> None:
-    """Answers `Expect: 100-continue`: yes, unless the body would be refused anyway, then it need
-    not be sent.
+    """Answers `Expect: 100-continue`, so that the client sends the body, unless it would be refused
+    anyway.
 
-    Raises TooLarge, or HTTPExpectationFailed for an expectation that is none.
+    Raises TooLarge, or HTTPExpectationFailed for another expectation.
     """
     expected = request.headers.get("Expect", "")
     if expected.lower() != "100-continue":
@@ -163,8 +170,8 @@ async def expectation(request: web.Request) -> None:
 async def send(
     request: web.Request, headers: dict[str, str], head: bytes, memories: Iterable[memoryview] = ()
 ) -> web.StreamResponse:
-    """Answers 200 with the head, then the tensors' memory as it lies there. Raises ConnectionError
-    when the client is gone.
+    """Sends a response with status 200: the head, then the tensors' memory without a copy. Raises
+    ConnectionError if the client is gone.
     """
     memories = list(memories)
     response = web.StreamResponse(headers=headers)

@@ -1,13 +1,13 @@
-"""Whatever goes wrong, the client gets JSON: `{"error": "input 'x' is missing; the model takes
-x"}`, with the status that fits.
+"""Turns every error into JSON for the client: `{"error": "input 'x' is missing; the model takes
+x"}`, with the fitting status.
 
-An error of the server's own is 500, and says no more than that: what happened is for its log, and
-even there without the message, which might quote a request.
+An unexpected error in the server has status 500, and no details: these are in the log, but even
+there without the message, which could quote a request.
 
 Mirrors `EVBufferAddErrorJson` of Triton (`server/src/http_server.cc`).
 
-How the real one differs: Triton has 404, 500, 501 and 503, and 400 for all the rest; a queue that
-is full is 503.
+How the real one differs: Triton has 404, 500, 501 and 503, and 400 for all others; a full queue is
+503.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ ENGINE: web.AppKey[Engine] = web.AppKey("engine")
 
 @web.middleware
 async def errors_as_json(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Turns exceptions of the handlers into answers, but for those that mean that nobody is there
-    to read one.
-    """
+    """Turns exceptions of the handlers into responses, except for those of a lost connection."""
     try:
         return await handler(request)
     except ConnectionError:
@@ -39,6 +37,7 @@ async def errors_as_json(request: web.Request, handler: Handler) -> web.StreamRe
 
 
 def answer_to(request: web.Request, error: Exception) -> web.Response:
+    """The response for an exception; an unexpected one is also logged with its place."""
     if isinstance(error, ServingError):
         headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthenticated) else {}
         return error_response(error.http_status, str(error), headers)
@@ -65,13 +64,13 @@ def error_response(
 ) -> web.Response:
     response = json_response({"error": message}, status, headers)
     if status in (408, 413, 417):
-        response.force_close()  # a body is on its way that nobody will read
+        response.force_close()  # the rest of the request's body will not be read
     return response
 
 
 def json_response(
     said: Any, status: int = 200, headers: dict[str, str] | None = None
 ) -> web.Response:
-    """An answer in strict JSON, on one line, in ASCII."""
+    """A response of strict JSON (no NaN), on one line, in ASCII."""
     body = json.dumps(said, allow_nan=False, separators=(",", ":")).encode("ascii")
     return web.Response(body=body, status=status, headers=headers, content_type="application/json")

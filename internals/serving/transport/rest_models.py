@@ -1,11 +1,11 @@
-"""What there is, and whether it is ready: the protocol's questions about server and models, and
-Triton's about the repository.
+"""The REST calls about the server and its models: the protocol's metadata and readiness, and
+Triton's calls of the repository.
 
 Mirrors `HTTPAPIServer::HandleModelMetadata`, `HandleModelReady` and `HandleRepositoryIndex` of
 Triton (`server/src/http_server.cc`).
 
-How the real one differs: Triton also answers a model's configuration and statistics; the latter are
-in /metrics here.
+How the real one differs: Triton also has calls for a model's configuration and statistics; the
+latter are in /metrics here.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ async def live(request: web.Request) -> web.Response:
 
 
 async def ready(request: web.Request) -> web.Response:
-    """200 while requests are accepted; 503 while a model is loaded for the first time, and once the
-    server shuts down.
+    """Answers 200 while requests are accepted; 503 while a model is loaded for the first time, and
+    when the server shuts down.
     """
     engine = request.app[ENGINE]
     if not engine.ready:
@@ -78,9 +78,7 @@ async def model_metadata(request: web.Request) -> web.Response:
 
 
 def describe(spec: TensorSpec) -> dict[str, Any]:
-    """A tensor's declaration; what the archive does not tell is not there, instead of being made
-    up.
-    """
+    """The metadata of a tensor, without the datatype or shape if it is unknown."""
     described: dict[str, Any] = {"name": spec.name}
     if spec.dtype is not None:
         described["datatype"] = spec.datatype
@@ -90,7 +88,7 @@ def describe(spec: TensorSpec) -> dict[str, Any]:
 
 
 async def model_ready(request: web.Request) -> web.Response:
-    """200 when the model can be asked, 503 while it cannot, 404 when there is none."""
+    """Answers 200 if the model is ready, 503 if it is not, 404 if there is none."""
     engine, name, version = (
         request.app[ENGINE],
         request.match_info["name"],
@@ -103,7 +101,7 @@ async def model_ready(request: web.Request) -> web.Response:
 
 
 async def repository_index(request: web.Request) -> web.Response:
-    """All versions of all models; with {"ready": true} those that can be asked."""
+    """Answers all versions of all models; with {"ready": true} in the body only ready ones."""
     only_ready = (await small_json(request)).get("ready", False) is True
     entries = [
         {"name": name, "version": version, "state": state, "reason": reason}
@@ -114,7 +112,7 @@ async def repository_index(request: web.Request) -> web.Response:
 
 
 async def load(request: web.Request) -> web.Response:
-    """Loads the model's file anew. 403 unless the operator allows it (`control`)."""
+    """Loads the model's files if they are new or changed. 403 unless `control` allows it."""
     engine = request.app[ENGINE]
     engine.check_control()
     if (await small_json(request)).get("parameters"):
@@ -127,8 +125,8 @@ async def load(request: web.Request) -> web.Response:
 
 
 async def unload(request: web.Request) -> web.Response:
-    """Lets the model go, once it has answered what it accepted. 403 unless the operator allows it
-    (`control`).
+    """Unloads the model, after it has answered its accepted requests. 403 unless `control` allows
+    it.
     """
     engine = request.app[ENGINE]
     engine.check_control()
@@ -138,7 +136,7 @@ async def unload(request: web.Request) -> web.Response:
 
 
 async def small_json(request: web.Request) -> dict[str, Any]:
-    """The body of a request that may be empty."""
+    """The JSON object in a request's body, {} if that is empty. Raises InvalidRequest."""
     async with request.app[BODIES].receive(request) as body:
         if not body.nbytes:
             return {}

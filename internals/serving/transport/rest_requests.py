@@ -1,24 +1,23 @@
-"""The body of an inference request: JSON, and behind it the bytes of the tensors that the JSON only
-announces.
+"""Reads the body of an inference request: JSON, followed by the bytes of tensors that the JSON only
+describes.
 
     {"inputs": [{"name": "x", "datatype": "FP32", "shape": [2, 784],
                  "parameters": {"binary_data_size": 6272}}]}<6272 bytes>
 
-This is the protocol's binary tensor extension. The header `Inference-Header-Content-Length` says
-how long the JSON is. The tensors follow in the order of the inputs, one directly behind the other;
-inputs with "data" in the JSON may stand between them. With a header length of 0 there is no JSON at
-all, and the body is the model's only input: an image from curl.
+This is the protocol's binary tensor extension. The header `Inference-Header-Content-Length` is the
+length of the JSON. The tensors follow in the order of the inputs, without gaps; inputs with "data"
+in the JSON may be in between. With a header length of 0 there is no JSON at all, and the body is
+the model's only input: an image from curl.
 
-Everything in the JSON is somebody's claim: types, sizes and names are checked before they are used,
-and what is wrong is said by name. Depth is limited by the parser (some hundred levels), size by
-`JSON_MOST`: parsed JSON takes up to twenty times its length in memory, and nothing else runs
-meanwhile.
+Nothing in the JSON is trusted: types, sizes and names are checked before they are used, and errors
+name the input. Python's parser limits the depth (to some hundred levels), and `JSON_MOST` the size:
+parsed JSON takes up to twenty times its length in memory, and nothing else runs meanwhile.
 
 Mirrors `HTTPAPIServer::EVBufferToInput` of Triton (`server/src/http_server.cc`) and KServe's
 `InferRequest.from_bytes`.
 
-How the real one differs: Triton takes tensors by reference too, from shared memory that the client
-registered before, and can turn scores into class names. Both are refused here.
+How the real one differs: Triton also accepts tensors by reference, from shared memory that the
+client has registered, and can turn scores into class names. Both are refused here.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from .rest_tensors import json_type, tensor_from_json
 
 HEADER_LENGTH = "Inference-Header-Content-Length"
 TIMEOUT = "Request-Timeout"  # seconds; ours, for clients that write no JSON
-JSON_MOST = 16 << 20
+JSON_MOST = 16 << 20  # bytes
 MOST_TENSORS = 256
 MOST_PARAMETERS = 256
 LONGEST_NAME = 1024
@@ -49,9 +48,15 @@ LONGEST_TIMEOUT = 7 * 24 * 3600.0  # seconds
 
 
 @dataclass(slots=True)
+<<<<<<< HEAD
 class RestRequest:
     """A request, of each input whether it stayed where it was and its bytes, and which outputs are
     to come as bytes.
+=======
+class Asked:
+    """A request; `copies` tells for each input whether it is a view of the body, and its number of
+    bytes; `binary` which outputs the client wants as bytes.
+>>>>>>> g9
     """
 
     request: InferRequest
@@ -64,8 +69,8 @@ class RestRequest:
 
 
 def read_header_length(headers: Mapping[str, str]) -> int | None:
-    """Where the JSON ends, None when the header is not there. Raises InvalidRequest when it is no
-    number of bytes.
+    """The length of the JSON, None without the header. Raises InvalidRequest if it is not a number
+    of bytes.
     """
     text = headers.get(HEADER_LENGTH)
     if text is None:
@@ -78,7 +83,7 @@ def read_header_length(headers: Mapping[str, str]) -> int | None:
 
 
 def read_timeout(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the client wants to wait, None for any time."""
+    """The seconds that the client will wait, None for any time. Raises InvalidRequest."""
     text = headers.get(TIMEOUT)
     if text is None:
         return None
@@ -101,9 +106,15 @@ def read_request(
     signature: Signature,
     settings: Settings,
     arrived: float,
+<<<<<<< HEAD
 ) -> RestRequest:
     """The request that a body says. `arrived`, on the clock of `time.monotonic()`, is when its
     timeout began to run.
+=======
+) -> Asked:
+    """Reads the request in a body. `arrived`, on the clock of `time.monotonic()`, is the start of
+    its timeout.
+>>>>>>> g9
 
     Raises InvalidRequest, TooLarge or NotSupported.
     """
@@ -145,8 +156,8 @@ def read_request(
 
 
 def parse(text: memoryview, whole: bool) -> dict[str, Any]:
-    """The JSON object. `whole` is whether all of the body was taken for JSON, for want of a
-    header.
+    """Parses the JSON object. `whole` tells that all of the body was taken as JSON, because there
+    is no header with its length.
     """
     if text.nbytes > JSON_MOST:
         raise TooLarge(
@@ -180,8 +191,8 @@ def parse(text: memoryview, whole: bool) -> dict[str, Any]:
 def read_inputs(
     said: dict[str, Any], rest: memoryview | None, settings: Settings
 ) -> tuple[dict[str, Tensor], list[tuple[bool, int]]]:
-    """The input tensors: from their "data", or the next `binary_data_size` bytes of `rest`, what is
-    behind the JSON.
+    """Returns the input tensors by name, and the `copies` of `Asked`. Each tensor is in its "data",
+    or in the next `binary_data_size` bytes of `rest`, which follows the JSON.
     """
     inputs: dict[str, Tensor] = {}
     copies: list[tuple[bool, int]] = []
@@ -198,6 +209,7 @@ def read_inputs(
                 raise InvalidRequest(
                     f"{what} has neither data nor, among its parameters, binary_data_size"
                 )
+            # `pop`: the parsed list is large, and can be freed when it has become a tensor
             tensor, zero_copy = tensor_from_json(given.pop("data"), datatype, shape, name, settings)
         else:
             memory = next_memory(given, size, rest, position, what)
@@ -216,6 +228,7 @@ def read_inputs(
 def next_memory(
     given: dict[str, Any], size: Parameter, rest: memoryview | None, position: int, what: str
 ) -> memoryview:
+    """The `size` bytes at `position` of `rest`. Raises InvalidRequest if they are not there."""
     if type(size) is not int or size < 0:
         raise InvalidRequest(
             f"{what}: binary_data_size is {json_type(size)}: it is a number of bytes, not negative"
@@ -236,7 +249,7 @@ def next_memory(
 
 
 def read_outputs(said: dict[str, Any]) -> dict[str, bool | None]:
-    """The wanted outputs, and whether as bytes (None: it does not say)."""
+    """The wanted outputs, and whether each is wanted as bytes (None if it does not say)."""
     wanted: dict[str, bool | None] = {}
     for i, given in enumerate(list_of_objects(said, "outputs") if "outputs" in said else ()):
         name = text_of(given, "name", f"outputs[{i}]")
@@ -259,8 +272,8 @@ def read_outputs(said: dict[str, Any]) -> dict[str, bool | None]:
 def read_raw(
     body: memoryview, signature: Signature, settings: Settings
 ) -> tuple[str, Tensor, bool]:
-    """The only input of a model whose signature is known, from the bytes alone. At most one size is
-    theirs to tell.
+    """The only input of a model, from bytes without JSON: its name, the tensor, and whether it is a
+    view. The signature must be known except for one size, which follows from the number of bytes.
     """
     if (
         len(signature.inputs) != 1
@@ -282,6 +295,7 @@ def read_raw(
 
 
 def read_shape(given: dict[str, Any], what: str) -> list[int]:
+    """The "shape" of an input. Raises InvalidRequest unless it is a list of 64-bit integers."""
     shape = given.get("shape")
     if (
         not isinstance(shape, list)
@@ -293,8 +307,8 @@ def read_shape(given: dict[str, Any], what: str) -> list[int]:
 
 
 def read_parameters(said: dict[str, Any], what: str) -> dict[str, Parameter]:
-    """The "parameters" of the request or of one of its tensors. Raises NotSupported for shared
-    memory.
+    """The "parameters" of the request or of a tensor. Raises InvalidRequest for wrong ones, and
+    NotSupported for shared memory.
     """
     parameters = said.get("parameters", {})
     if not isinstance(parameters, dict) or len(parameters) > MOST_PARAMETERS:
@@ -313,6 +327,7 @@ def read_parameters(said: dict[str, Any], what: str) -> dict[str, Parameter]:
 
 
 def list_of_objects(said: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """The value of "inputs" or "outputs". Raises InvalidRequest unless it is a list of objects."""
     found = said.get(key)
     if not isinstance(found, list) or set(map(type, found)) - {dict}:
         raise InvalidRequest(
@@ -324,6 +339,7 @@ def list_of_objects(said: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def text_of(said: dict[str, Any], key: str, what: str) -> str:
+    """The string under a key. Raises InvalidRequest if it is missing or too long."""
     text = said.get(key)
     if not isinstance(text, str) or len(text) > LONGEST_NAME:
         raise InvalidRequest(f"{what}: '{key}' is a string of at most {LONGEST_NAME} characters")
@@ -331,6 +347,7 @@ def text_of(said: dict[str, Any], key: str, what: str) -> str:
 
 
 def flag(value: Parameter, key: str, what: str) -> bool:
+    """The value of a parameter that is a boolean. Raises InvalidRequest for another type."""
     if not isinstance(value, bool):
         raise InvalidRequest(f"{what}: {key} is {json_type(value)}: it is true or false")
     return value

@@ -1,17 +1,16 @@
-"""Outputs to an answer: JSON that describes them, and the memory of those that are wanted as bytes.
+"""Writes a response: JSON that describes the outputs, and the memory of those wanted as bytes.
 
     {"model_name": "mlp", "model_version": "1",
      "outputs": [{"name": "y", "datatype": "FP32", "shape": [2, 10],
                   "parameters": {"binary_data_size": 80}}]}<80 bytes>
 
-The memory is not put behind the JSON here: it is handed on as it is, and `rest_bodies.send` writes
-one after the other.
+The memory is not copied into the response: `rest_bodies.send` writes the JSON, then the memory of
+each output.
 
 Mirrors `HTTPAPIServer::InferRequestClass::FinalizeResponse` of Triton
 (`server/src/http_server.cc`).
 
-How the real one differs: there the output was allocated by the HTTP server to begin with, and is
-added by reference.
+How the real one differs: the HTTP server has allocated the output itself, and adds it by reference.
 """
 
 from __future__ import annotations
@@ -27,14 +26,15 @@ from ..protocol.messages import memory_of
 from .rest_requests import HEADER_LENGTH
 from .rest_tensors import elements_to_json
 
+# headers, JSON, memory of the outputs
 Answer = tuple[dict[str, str], bytes, list[memoryview]]
 
 
 def write_response(response: InferResponse, wants_bytes: Callable[[str], bool]) -> Answer:
-    """Headers, JSON, and the memory of the outputs for which `wants_bytes`, in the order in which
-    the JSON announces them.
+    """Returns the headers, the JSON, and the memory of the outputs for which `wants_bytes(name)` is
+    True, in the order of the JSON.
 
-    Raises ModelFailed for an output that the protocol has no datatype for.
+    Raises ModelFailed for an output without a datatype in the protocol.
     """
     outputs: list[dict[str, Any]] = []
     memories: list[memoryview] = []

@@ -1,23 +1,25 @@
-"""Tensors in JSON: lists of numbers to a tensor, and back; and base64 in a string, for comparison.
+"""Converts tensors from and to JSON: lists of numbers, and base64 in a string, for comparison.
 
-A list of numbers is what JSON has for a tensor: flat in row-major order, or nested as the shape
-says. Each element is text to parse, then an object of Python, then a number in an array: here that
-is left to functions that walk lists in C (`map`, `chain`, `numpy.array`), so that it costs what
-JSON must cost, and no more. Notebook 24 measures how much that is.
+In JSON, a tensor is a list of numbers: flat in row-major order, or nested like the shape. Each
+element is text to parse, then a Python object, then a number in an array. Here this is done by
+functions that loop in C (`map`, `chain`, `numpy.array`), so that it takes no longer than JSON must.
+Notebook 24 measures how long that is.
 
-JSON has no NaN and no infinity. An answer spells them "NaN", "Infinity" and "-Infinity", strings,
-as protobuf's mapping to JSON does: any parser reads the answer, no value turns into another, and
-`numpy.array(data, dtype)`, which tritonclient uses, makes the right numbers of them. (`null`, which
-some servers write, would lose the difference.) A request may spell them so too, or without quotes,
-as Python and Triton write them; whether they are accepted is the operator's `nan_policy`.
+JSON has no NaN and no infinity. A response has the strings "NaN", "Infinity" and "-Infinity"
+instead, as in protobuf's mapping to JSON: any parser can read them, the three values stay
+different, and `numpy.array(data, dtype)`, which tritonclient uses, converts them to the right
+numbers. (With `null`, which some servers write, the difference would be lost.) A request may have
+these strings, too, or the words without quotes, as Python and Triton write them; the operator's
+`nan_policy` decides whether they are accepted.
 
-`{"b64": "..."}` instead of a list is how TensorFlow Serving takes bytes, and how tutorials send
-images: a third more bytes, and two copies. It is no part of the Open Inference Protocol.
+`{"b64": "..."}` instead of a list is the form in which TensorFlow Serving takes bytes, and
+tutorials send images: a third more bytes, and two copies. It is not part of the Open Inference
+Protocol.
 
 Mirrors `ReadDataFromJson` and `WriteDataToJson` of Triton (`server/src/http_server.cc`).
 
-How the real one differs: Triton accepts any nesting and counts elements only; it writes NaN without
-quotes, which is not JSON; it refuses FP16 here.
+How the real one differs: Triton accepts any nesting and only counts the elements; it writes NaN
+without quotes, which is not JSON; it refuses FP16 in JSON.
 """
 
 from __future__ import annotations
@@ -42,10 +44,10 @@ NOT_FINITE = {"NaN": np.nan, "Infinity": np.inf, "-Infinity": -np.inf}
 def tensor_from_json(
     data: Any, datatype: str, shape: Sequence[int], name: str, settings: Settings
 ) -> tuple[Tensor, bool]:
-    """The tensor that an input's "data" says, and whether that took no copy: True for base64 only,
-    whose copy is the decoding.
+    """Returns the tensor in an input's "data", and whether it is a view: True only for base64, of
+    the decoded bytes.
 
-    Raises InvalidRequest, which names the input, where the nesting, the number of elements or their
+    Raises InvalidRequest, with the input's name, if the nesting, the number of elements or their
     type is not as declared.
     """
     dtype = check_header(datatype, shape, name)
@@ -67,8 +69,8 @@ def tensor_from_json(
 
 
 def elements_to_json(tensor: Tensor) -> list[Any]:
-    """The elements, flat and row-major, as `json.dumps(allow_nan=False)` takes them. A float32
-    keeps all of its digits.
+    """The elements in row-major order as a flat list, for `json.dumps(allow_nan=False)`. A float32
+    becomes a Python float of the same value, so it keeps all of its digits.
     """
     array = tensor.detach().contiguous().numpy().reshape(-1)
     if array.dtype.kind != "f" or np.isfinite(array).all():
@@ -81,10 +83,10 @@ def elements_to_json(tensor: Tensor) -> list[Any]:
 
 
 def flattened(data: list[Any], shape: Sequence[int], name: str) -> list[Any]:
-    """The elements of a list that is nested as the shape says, or flat already."""
+    """The elements of a list that is flat, or nested like the shape. Raises InvalidRequest."""
     if not data or type(data[0]) is not list:
         return data
-    rows = [data]
+    rows = [data]  # in each step, `rows` are all lists of one level, each of length `size`
     for size in shape:
         if set(map(type, rows)) - {list} or set(map(len, rows)) - {size}:
             raise InvalidRequest(
@@ -98,8 +100,8 @@ def flattened(data: list[Any], shape: Sequence[int], name: str) -> list[Any]:
 def numbers(
     elements: list[Any], dtype: np.dtype[Any], datatype: str, name: str
 ) -> np.ndarray[Any, Any]:
-    """An array of exactly these elements: no string is parsed, no number is cut off, true is no
-    1.
+    """An array of exactly these elements. Raises InvalidRequest for an element of another type:
+    numpy would parse strings, truncate floats to integers, and take true for 1.
     """
     found: set[type] = set(map(type, elements))
     allowed = ACCEPTED[dtype.kind]
@@ -121,6 +123,7 @@ def numbers(
 
 
 def with_values_for_words(elements: list[Any]) -> list[Any]:
+    """The elements with "NaN", "Infinity" and "-Infinity" replaced by their values."""
     objects = np.array(elements, dtype=object)
     for word, value in NOT_FINITE.items():
         objects[objects == word] = value
@@ -129,6 +132,7 @@ def with_values_for_words(elements: list[Any]) -> list[Any]:
 
 
 def decoded(data: dict[str, Any], name: str) -> bytes:
+    """The bytes in `{"b64": "..."}`. Raises InvalidRequest."""
     if data.keys() != {"b64"} or not isinstance(data["b64"], str):
         raise InvalidRequest(
             f"input '{name}': data that is an object has one key, 'b64', and a string there"
@@ -141,6 +145,7 @@ def decoded(data: dict[str, Any], name: str) -> bytes:
         ) from None
 
 
+# numpy's kind of a dtype -> the Python types of its elements, and their names in errors
 ACCEPTED: dict[str, set[type]] = {"b": {bool}, "f": {float, int}, "i": {int}, "u": {int}}
 KINDS = {
     "b": ("true", "false"),
@@ -159,5 +164,5 @@ JSON_TYPES = {
 
 
 def json_type(value: Any) -> str:
-    """What a person who writes JSON calls it."""
+    """The name of a value's type in JSON, for errors."""
     return JSON_TYPES.get(type(value), "null")

@@ -1,14 +1,16 @@
-"""Who may ask: TLS, client certificates, a token; and without a token, no web page.
+"""Decides which clients may send requests: TLS, client certificates, a token; and without a token,
+no web page.
 
-A browser takes requests of any page to any address, so to a server that is "reachable from this
-machine only" too. Such a request tells where the page came from (`Origin`). One that reads the
-answers as well needs a name of its own that leads here ("DNS rebinding"): then that name is its
-`Host`. So both are looked at. gRPC needs no such look: no page can send `te: trailers`.
+A browser sends requests from any web page to any address, even to a server that is "reachable from
+this machine only". Such a request has the page's address in the header `Origin`. A page that wants
+to read the responses, too, can use a name of its own that resolves to this server ("DNS
+rebinding"); then that name is in the header `Host`. So both headers are checked. gRPC needs no such
+check, as a page cannot send `te: trailers`.
 
 Mirrors `grpc-use-ssl-mutual` and `grpc-restricted-protocol` of Triton.
 
-How the real one differs: Triton restricts protocols by a header of any name; KServe leaves it to a
-proxy in front. Neither looks at `Host`; Django (`ALLOWED_HOSTS`) and Jupyter do.
+How the real one differs: Triton restricts protocols by a header of any name; KServe leaves this to
+a proxy. Neither checks `Host`; Django (`ALLOWED_HOSTS`) and Jupyter do.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from ..errors import PermissionDenied, Unauthenticated
 from ..settings import Settings
 
 NEEDED = "the server wants a token: 'authorization: Bearer TOKEN'"
-OPEN_CALLS = (  # whether it is alive is for anyone to ask, such as a load balancer
+OPEN_CALLS = (  # allowed without a token, for load balancers
     "/grpc.health.v1.Health/",
     "/inference.GRPCInferenceService/ServerLive",
     "/inference.GRPCInferenceService/ServerReady",
@@ -35,12 +37,13 @@ NO_PAGES = (
     "a server without a token (--token-file) answers no web pages, and the request comes from one: "
     "it has an Origin"
 )
+# "[::1]:8000" or "name:8000", with the address or the name as a group
 HOST = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::[0-9]*)?")
 OPEN_PATHS = ("/v2/health/live", "/v2/health/ready")
 
 
 def server_credentials(settings: Settings) -> grpc.ServerCredentials | None:
-    """gRPC's credentials, or None for plain text."""
+    """gRPC's credentials, or None without TLS."""
     if settings.tls_cert is None or settings.tls_key is None:
         return None
     authority = settings.tls_client_ca.read_bytes() if settings.tls_client_ca else None
@@ -51,8 +54,8 @@ def server_credentials(settings: Settings) -> grpc.ServerCredentials | None:
 
 
 def same_token(header: str | bytes | None, token: str) -> bool:
-    """Whether an `authorization` header says `Bearer TOKEN`; takes as long for a nearly right one
-    as for a wrong one.
+    """Whether an `authorization` header is `Bearer TOKEN`. The comparison takes the same time for
+    every wrong token: else a client could find it byte by byte.
     """
     said = header.encode("utf-8", "surrogateescape") if isinstance(header, str) else header or b""
     scheme, _, credentials = said.partition(b" ")
@@ -60,7 +63,7 @@ def same_token(header: str | bytes | None, token: str) -> bool:
 
 
 class TokenInterceptor(grpc.aio.ServerInterceptor):
-    """Refuses every gRPC call without the token, but those that ask whether the server is alive."""
+    """Refuses every gRPC call without the token, except for those in OPEN_CALLS."""
 
     def __init__(self, token: str) -> None:
         self.token = token
@@ -74,11 +77,12 @@ class TokenInterceptor(grpc.aio.ServerInterceptor):
 
 
 async def refuse(request: Any, context: Any) -> None:
+    """Handles a call without the token: ends it with UNAUTHENTICATED."""
     await context.abort(grpc.StatusCode.UNAUTHENTICATED, NEEDED)
 
 
 def token_middleware(token: str) -> Middleware:
-    """The same for REST and metrics."""
+    """Refuses every HTTP request without the token, except for those of OPEN_PATHS."""
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -92,8 +96,8 @@ def token_middleware(token: str) -> Middleware:
 
 
 def pages_middleware(settings: Settings) -> Middleware:
-    """Refuses requests that only a web page makes: with an `Origin`, or to a name that is not the
-    server's.
+    """Refuses requests that come from a web page: those with an `Origin`, or to a name that is not
+    the server's.
     """
     names = {bare(name) for name in ("localhost", settings.host, *settings.allowed_hosts)}
 
@@ -113,19 +117,20 @@ def pages_middleware(settings: Settings) -> Middleware:
 
 
 def name_in(host: str) -> str:
-    """What a `Host` header names, without a port; the whole header if it is none, which is no
-    server's name.
+    """The name in a `Host` header, without a port. If the header is malformed, all of it, which is
+    not the name of any server.
     """
     found = HOST.fullmatch(host.strip())
     return bare(host if found is None else found[1] or found[2] or "")
 
 
 def bare(name: str) -> str:
+    """A host name in lower case, without the dot that may end it."""
     return name.lower().removesuffix(".")
 
 
 def is_address(name: str) -> bool:
-    """Whether it is an address itself, which nobody can let lead elsewhere."""
+    """Whether a host is an IP address, which DNS rebinding cannot use."""
     try:
         ip_address(name)
     except ValueError:

@@ -1,16 +1,14 @@
-"""Answers that clients have not taken yet, so that they cannot fill the memory.
+"""Limits the memory of responses that clients have not read yet.
 
-An answer stays with the server until its client has room for it: HTTP/2's flow control sees to
-that, and a client that asks but does not read has room for nothing. All such answers together may
-take `most` bytes. When they do, whoever still owes the reading of an answer gets no other one: it
-is refused, before anything is computed for it. Whoever has read everything is served as ever. So
-there are at most `most` bytes and one answer for each connection, and those who do not read cannot
-spoil it for those who do.
+A response stays in the server until its client can receive it, because of HTTP/2's flow control; a
+client that sends requests but reads nothing can receive nothing. All such responses together may
+take `most` bytes. Above that, a connection with an unread response gets no other one: its requests
+are refused before anything is computed. A connection that has read everything is served as usual.
+So there are at most `most` bytes and one more response for each connection, and clients that do not
+read cannot block those that do.
 
-Mirrors nothing in Triton, where `TRITONSERVER_ResponseAllocator` takes what it is asked for.
-
-How the real one differs: gRPC in C++ can bound its memory itself (`ResourceQuota`), but not by
-asking who is to blame.
+How the real one differs: Triton has no such limit. gRPC in C++ can limit its memory
+(`ResourceQuota`), but not by connection.
 """
 
 from __future__ import annotations
@@ -19,12 +17,12 @@ from collections import Counter
 
 from ..errors import QueueFull
 
-COPIES = 2  # ours, and the one that gRPC makes of it
+COPIES = 2  # of a response: ours, and gRPC's
 
 
 class Unread:
-    """`check` before computing, `hold` an answer, `release` it when it has been sent, or will never
-    be.
+    """Counts unread bytes: `check` before computing, `hold` a response, and `release` it after it
+    has been sent or dropped. `most` is the limit for all connections together.
     """
 
     def __init__(self, most: int) -> None:
@@ -33,8 +31,8 @@ class Unread:
         self.of: Counter[str] = Counter()  # bytes, by connection
 
     def check(self, connection: str, nbytes: int = 0) -> None:
-        """Raises QueueFull for a connection that holds answers back while there is room for no
-        more.
+        """Raises QueueFull for a connection with unread responses if `nbytes` more would exceed the
+        limit.
         """
         if self.together + COPIES * nbytes > self.most and connection in self.of:
             raise QueueFull(
@@ -44,11 +42,13 @@ class Unread:
             )
 
     def hold(self, connection: str, nbytes: int) -> None:
+        """Counts a response as unread. Raises QueueFull as `check` does."""
         self.check(connection, nbytes)
         self.together += COPIES * nbytes
         self.of[connection] += COPIES * nbytes
 
     def release(self, connection: str, nbytes: int) -> None:
+        """Counts a response as read; `nbytes` are those of `hold`."""
         if not nbytes:
             return
         self.together -= COPIES * nbytes
