@@ -35,15 +35,7 @@ from .errors import ArchiveError
 from .pickles.pickled_types import view_of
 from .pickles.storages import moved
 
-<<<<<<< HEAD
-# The format's names of the dtypes.
-=======
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-    from internals.core.device import DeviceLike
-
 # name of a dtype in the format -> dtype
->>>>>>> g9
 DTYPES: dict[str, dtype] = {
     "BOOL": dt.bool_, "U8": dt.uint8, "I8": dt.int8, "I16": dt.int16, "I32": dt.int32,
     "I64": dt.int64, "F16": dt.float16, "F32": dt.float32, "F64": dt.float64, "C64": dt.complex64,

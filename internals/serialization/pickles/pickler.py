@@ -37,13 +37,7 @@ from internals.storage import TypedStorage
 from .pickle_keys import is_key
 from .storages import StorageTable
 
-<<<<<<< HEAD
-=======
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-
 # the instructions, each of one byte
->>>>>>> g9
 PROTO, STOP, MARK = b"\x80\x02", b".", b"("
 CONSTANTS = {None: b"N", True: b"\x88", False: b"\x89"}
 EMPTY_LIST, EMPTY_DICT, EMPTY_TUPLE = b"]", b"}", b")"

@@ -23,13 +23,8 @@ aten::to_padded_tensor(Tensor self, float padding, int[]? output_size=None) -> T
 """
 
 
-<<<<<<< HEAD
 def declare_absent(symbol: str) -> None:
-    """Let the compiler know an operator of the table, unless it exists."""
-=======
-def make_known(symbol: str) -> None:
     """Registers a symbol of the table (`aten::to_padded_tensor`), unless the operator exists."""
->>>>>>> g9
     if find_operators(symbol):
         return
     for line in SCHEMAS.strip().split("\n"):

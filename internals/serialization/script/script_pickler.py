@@ -62,13 +62,7 @@ from ..pickles.pickler import (
 from ..pickles.storages import StorageTable
 from .type_names import TypeNames
 
-<<<<<<< HEAD
-=======
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-
 # type of the elements -> function of `torch.jit._pickle`; other lists get a type tag
->>>>>>> g9
 LIST_BUILDERS: dict[type[Type], str] = {
     IntType: "build_intlist",
     FloatType: "build_doublelist",

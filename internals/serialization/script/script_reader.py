@@ -42,14 +42,7 @@ from .imported_function import refusing
 from .source_importer import SourceImporter
 from .typed_values import Sizes, check_type
 
-<<<<<<< HEAD
-MIN_VERSION = 1
-=======
-if TYPE_CHECKING:
-    from internals._tensor import Tensor
-
 MIN_VERSION = 1  # of the operators
->>>>>>> g9
 
 
 def load_script(

@@ -30,13 +30,8 @@ State = Literal["READY", "LOADING", "UNAVAILABLE"]
 Key = tuple[str, str]  # name, version
 
 
-<<<<<<< HEAD
 class BatcherLike(Protocol):
-    """What the repository and the engine need of a batcher."""
-=======
-class Batches(Protocol):
     """The methods of a batcher that the repository and the engine use."""
->>>>>>> g9
 
     async def submit(self, request: InferRequest) -> dict[str, Tensor]: ...
 

@@ -117,13 +117,8 @@ async def pieces(request: web.Request, end: float) -> AsyncIterator[bytes]:
         raise InvalidRequest(MISCODED)
 
 
-<<<<<<< HEAD
 async def next_chunk(request: web.Request, end: float) -> bytes:
-    """What has arrived since; b"" at the end."""
-=======
-async def next_piece(request: web.Request, end: float) -> bytes:
     """The bytes that have arrived since the last call; b"" at the end of the body."""
->>>>>>> g9
     left = end - time.monotonic()
     try:
         async with asyncio.timeout(min(SILENCE, left)):

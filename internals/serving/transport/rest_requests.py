@@ -48,15 +48,9 @@ LONGEST_TIMEOUT = 7 * 24 * 3600.0  # seconds
 
 
 @dataclass(slots=True)
-<<<<<<< HEAD
 class RestRequest:
-    """A request, of each input whether it stayed where it was and its bytes, and which outputs are
-    to come as bytes.
-=======
-class Asked:
     """A request; `copies` tells for each input whether it is a view of the body, and its number of
     bytes; `binary` which outputs the client wants as bytes.
->>>>>>> g9
     """
 
     request: InferRequest
@@ -106,15 +100,9 @@ def read_request(
     signature: Signature,
     settings: Settings,
     arrived: float,
-<<<<<<< HEAD
 ) -> RestRequest:
-    """The request that a body says. `arrived`, on the clock of `time.monotonic()`, is when its
-    timeout began to run.
-=======
-) -> Asked:
     """Reads the request in a body. `arrived`, on the clock of `time.monotonic()`, is the start of
     its timeout.
->>>>>>> g9
 
     Raises InvalidRequest, TooLarge or NotSupported.
     """
