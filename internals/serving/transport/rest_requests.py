@@ -179,8 +179,8 @@ def parse(text: memoryview, whole: bool) -> dict[str, Any]:
 def read_inputs(
     said: dict[str, Any], rest: memoryview | None, settings: Settings
 ) -> tuple[dict[str, Tensor], list[tuple[bool, int]]]:
-    """Returns the input tensors by name, and the `copies` of `RestRequest`. Each tensor is in its "data",
-    or in the next `binary_data_size` bytes of `rest`, which follows the JSON.
+    """Returns the input tensors by name, and the `copies` of `RestRequest`. Each tensor is in its
+    "data", or in the next `binary_data_size` bytes of `rest`, which follows the JSON.
     """
     inputs: dict[str, Tensor] = {}
     copies: list[tuple[bool, int]] = []
