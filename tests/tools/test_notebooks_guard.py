@@ -28,6 +28,7 @@ EXPECTED = [
     "10_training",
     "11_eager_script_tracing",
     "12_scripting_and_the_ast",
+    "12b_what_a_script_may_say",
     "13_the_ir_by_hand",
     "14_passes",
     "14b_backward_as_a_graph",
