@@ -23,6 +23,7 @@ EXPECTED = [
     "05_allocators_and_the_big_picture",
     "06_aten_dispatcher_codegen",
     "07_autograd",
+    "07b_hooks_and_modes",
     "08_derivatives",
     "09_inplace_and_versions",
     "10_training",
