@@ -21,6 +21,7 @@ NOTEBOOKS: dict[str, tuple[str, ...]] = {
     "04_storage_and_views": ("views", "build_strides"),
     "05_allocators_and_the_big_picture": ("allocators", "build_free_list"),
     "06_aten_dispatcher_codegen": ("dispatch",),
+    "06b_how_it_was_done_before": (),
     "07_autograd": ("autograd", "build_node"),
     "08_derivatives": ("derivatives",),
     "09_inplace_and_versions": ("versions",),
