@@ -310,7 +310,7 @@ def guard(op, keys, *args):
     level=3,
     title="A layer that finds the first NaN",
     ask="""
-        A loss is NaN, and nobody knows since when. Write `guard`, a kernel for the key
+        A loss is NaN. Since when? Write `guard`, a kernel for the key
         `Tracer` as in section 4: it lets the operator do its work on the keys below, gives back its
         result, and raises FloatingPointError with `op.name` in the message if there is NaN in the
         result and was none in the arguments. Operators may work in place. The checker registers it
