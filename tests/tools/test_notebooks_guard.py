@@ -22,6 +22,7 @@ EXPECTED = [
     "04_storage_and_views",
     "05_allocators_and_the_big_picture",
     "06_aten_dispatcher_codegen",
+    "06b_how_it_was_done_before",
     "07_autograd",
     "07b_hooks_and_modes",
     "08_derivatives",
