@@ -148,7 +148,7 @@ def add_bias(out, a, bias, n, width):
             ...""",
     passes=("add_bias",),
     hints=(
-        "Section 2 has a loop that does any number of elements with any grid. What is the column "
+        "Section 1 has a loop that does any number of elements with any grid. What is the column "
         "of element number i?",
         "Begin with `i = cuda.grid(1)`, and go on while i is less than n; the next one is "
         "`cuda.gridsize(1)` further.",
