@@ -41,6 +41,7 @@ EXPECTED = [
     "19_gpu_memory",
     "20_kernels",
     "21_streams_and_transfers",
+    "21b_streams_and_pipelines",
     "22_fusion",
     "23_how_fast",
     "24_payloads",
