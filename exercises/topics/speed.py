@@ -1,4 +1,4 @@
-"""Exercises of notebook 23: what bounds a loop, how to compare two programs, and a matrix turned in
+"""Exercises of notebook 23b: what bounds a loop, how to compare two programs, and a matrix turned in
 tiles.
 """
 

@@ -38,6 +38,7 @@ EXPECTED = [
     "20_kernels",
     "21_streams_and_transfers",
     "22_fusion",
+    "22b_loops_to_instructions",
     "23_how_fast",
     "24_payloads",
     "25_two_https",
