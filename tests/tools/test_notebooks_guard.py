@@ -40,6 +40,7 @@ EXPECTED = [
     "22_fusion",
     "22b_loops_to_instructions",
     "23_how_fast",
+    "23b_loops",
     "24_payloads",
     "25_two_https",
     "26_batching",
