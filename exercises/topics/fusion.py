@@ -149,7 +149,7 @@ def fusion_1(answer: dict[str, int]) -> str:
             ...""",
     passes=("together",),
     hints=(
-        "Two things end a group here. Which line writes to memory that somebody may look at, and "
+        "Two things end a group here. Which line writes to memory that may be looked at from elsewhere, and "
         "which moves elements?",
         "A sigmoid does not care where an element is: what is turned and turned back need not be "
         "turned.",
