@@ -35,7 +35,7 @@ NOTEBOOKS: dict[str, tuple[str, ...]] = {
     "18_torchscript_to_today": ("export",),
     "19_gpu_memory": ("gpu_memory",),
     "20_kernels": ("kernels",),
-    "21_streams_and_transfers": ("streams",),
+    "21b_streams_and_pipelines": ("streams",),
     "22_fusion": ("fusion", "build_kernel"),
     "23_how_fast": ("speed",),
     "24_payloads": ("payloads",),

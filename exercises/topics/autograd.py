@@ -113,7 +113,7 @@ def autograd_1(answer: dict[str, Any]) -> str:
     if said[0] != "e":
         raise Wrong(
             "backward goes from the result back: only e has a gradient to begin with, and "
-            "everybody waits for it"
+            "the others wait for it"
         )
     if said.index("a") < max(said.index("b"), said.index("d")):
         raise Wrong(
@@ -169,10 +169,10 @@ def autograd_1(answer: dict[str, Any]) -> str:
             ...""",
     passes=("limit_gradient",),
     hints=(
-        "Section 9: which kind of hook is called with the gradient of one tensor, once, and may "
-        "replace it?",
-        "What a hook returns replaces the gradient. What it writes in place may be somebody else's "
-        "gradient, too.",
+        "The last bet of section 6 registers a hook: it is called with the gradient of one tensor, "
+        "once, and may replace it.",
+        "What a hook returns replaces the gradient. What it writes in place may be the gradient of "
+        "another tensor, too.",
     ),
     solution="""
         def limit_gradient(t, limit):

@@ -161,12 +161,12 @@ class ProductBackward(Node):
     level=3,
     title="Step 2: a node",
     ask="""
-        Now the class. `ProductBackward(a, b)` is made when `a * b` runs. It sets `next_edges`, one
-        edge for each factor, and keeps what its formula will need, and nothing else. `apply(grads)`
-        gets a list with the one gradient that arrives, and returns two, with None for a factor that
-        wants none. `release_variables()` lets go of what is kept (the engine calls it after
-        `apply`, if `saves` is True). A factor that was overwritten since must be refused. What was
-        broadcast need not be summed here: the engine will do it.""",
+        `ProductBackward(a, b)` is made when `a * b` runs. It sets `next_edges`, one edge for each
+        factor, and keeps what its formula will need, nothing else. `apply(grads)` gets a list with
+        the one gradient that arrives, and returns two, with None for a factor that wants none.
+        `release_variables()` lets go of what is kept (the engine calls it after `apply`, if `saves`
+        is True). A factor that was overwritten since must be refused. The engine sums what was
+        broadcast.""",
     given=GIVEN_2,
     start="""
         class ProductBackward(Node):
@@ -181,13 +181,13 @@ class ProductBackward(Node):
     passes=("ProductBackward",),
     hints=(
         "`gradient_edge(t)` is where a gradient of t goes. `save(t)` keeps t with its version, "
-        "`saved.unpack(node)` checks it. The generated kernel in section 2 has all the rest.",
+        "`saved.unpack(node)` checks it. Section 2 says what happens when.",
         "The gradient for a needs b: keep b only if a wants one. Set `self.saves = True`, and "
         "`release(...)` what you kept.",
     ),
     solution=STEP_2,
     why=(
-        "Compare with `MulBackward0` in `internals/_generated/autograd_nodes.py`, which nobody "
+        "Compare with `MulBackward0` in `internals/_generated/autograd_nodes.py`, which a program "
         "wrote."
     ),
     mistakes=[
@@ -300,8 +300,7 @@ def product(op, keys, a, b):
             ...""",
     passes=("product",),
     hints=(
-        "It is the generated kernel of section 2, without its `hot.off`. "
-        "`dispatcher.redispatch(op, keys, ...)` goes on below.",
+        "It is the five steps of section 2. `dispatcher.redispatch(op, keys, ...)` goes on below.",
         "The edges must be known before the operator runs. `set_history(result, node)` returns the "
         "result. `torch.is_grad_enabled()` tells whether recording is on.",
     ),

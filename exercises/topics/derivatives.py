@@ -50,7 +50,7 @@ answer = {
         }""",
     hints=(
         "`rsqrt` is 1 / √x. Can you compute the derivative from y alone, if y is the result?",
-        "From |x| nobody can tell the sign of x, and from cos(x) nobody the sign of sin(x).",
+        "From |x| the sign of x cannot be told, and from cos(x) not that of sin(x).",
     ),
     solution=ANSWER_1,
     why=(
@@ -76,7 +76,7 @@ answer = {
         Mistake(
             "A product keeps both factors.",
             ANSWER_1.replace('* 3": "nothing"', '* 3": "input"'),
-            "nobody wants the gradient of 3",
+            "the gradient of 3 is not wanted",
         ),
         Mistake(
             "To average a million numbers backwards one needs the numbers.",
@@ -101,10 +101,10 @@ def derivatives_1(answer: dict[str, str]) -> str:
         "x.mean()": "every element gets the same; it is enough to know how many there are",
         "x.floor()": "its derivative is zero, whatever x is",
         "x * 3": (
-            "its derivative is 3, and nobody wants the gradient of 3, for which x would be needed"
+            "its derivative is 3, and the gradient of 3 is not wanted, for which x would be needed"
         ),
         "x / 3": (
-            "its derivative is 1 / 3, and nobody wants the gradient of 3, for which x would be "
+            "its derivative is 1 / 3, and the gradient of 3 is not wanted, for which x would be "
             "needed"
         ),
     }
@@ -191,7 +191,7 @@ class Hypot(Function):
                 def backward(ctx, grad):
                     result = (ctx.x * ctx.x + ctx.y * ctx.y).sqrt()
                     return grad * ctx.x / result, grad * ctx.y / result""",
-            "nobody noticed",
+            "nothing noticed it",
         ),
         Mistake(
             "In backward gradients are not needed any more.",
@@ -269,8 +269,8 @@ def derivatives_2(Hypot: Any) -> str:
     except RuntimeError:
         return "one node instead of five, derivatives of every order, and guarded by versions"
     raise Wrong(
-        "x was overwritten before backward, and nobody noticed: what hangs on ctx as an attribute "
-        "has no version"
+        "x was overwritten before backward, and nothing noticed it: what hangs on ctx as an "
+        "attribute has no version"
     )
 
 
@@ -309,7 +309,7 @@ entry = """
     ),
     solution=ENTRY.replace("FORMULA", "grad * (1 - result.abs()) * (1 - result.abs())"),
     why=(
-        "In the same way somebody halved the memory of every `relu`, by one word in the real file "
+        "In the same way one word in the real file halved the memory of every `relu` "
         "(notebook 09, section 9)."
     ),
     mistakes=[

@@ -25,9 +25,9 @@ RESULTS = {
     level=1,
     title="Read a graph",
     ask="""
-        Three graphs; nobody wrote the functions. What does `pairs` return for 0 and for 5,
-        `halvings` for 5 and for 100, and `written` for `torch.tensor([1.0, 2.0])`? (Its two results
-        as lists.) Read first. Then ask `torch.jit.ScriptFunction("pairs", pairs)(5)`.""",
+        What does `pairs` return for 0 and for 5, `halvings` for 5 and for 100, and `written` for
+        `torch.tensor([1.0, 2.0])` (two lists)? Read first. Then ask
+        `torch.jit.ScriptFunction("pairs", pairs)(5)`.""",
     given='''
         pairs = torch.jit.parse_ir("""
         graph(%n : int):
@@ -67,10 +67,10 @@ RESULTS = {
     start=blank(RESULTS),
     passes=("answer", "pairs", "halvings", "written"),
     hints=(
-        "The contract of a Loop (section 7): the most turns, whether to begin, what is carried; "
+        "The contract of a Loop: the most turns, whether to begin, what is carried; "
         "the body gives whether to go on, and all that is carried into the next turn.",
         "Write a table with a line for each turn: `x, y` and what the body gives, `y, z`. For "
-        "`written` (section 10): what shares memory with `%x`, and what does not?",
+        "`written`: what shares memory with `%x`, and what does not?",
     ),
     solution=table(RESULTS),
     why=(
@@ -177,7 +177,7 @@ graph(%x : Tensor, %y : Tensor, %z : Tensor, %n : int):
             ...""",
     passes=("made_of",),
     hints=(
-        "Section 2: every value knows the node that made it, every node the values it takes. And "
+        "Every value knows the node that made it, every node the values it takes. And "
         "who makes the graph's inputs?",
         '`value.node().kind()` is `"prim::Param"` for an input. Otherwise it is made of what the '
         "node's inputs are made of.",
@@ -326,7 +326,7 @@ def looped(turn):
             ...""",
     passes=("looped",),
     hints=(
-        "Section 7 builds this loop with a body of its own. What has to be said of the types of "
+        "The notebook builds this loop with a body of its own. What has to be said of the types of "
         "`n` and `i`?",
         "The Loop takes `[n, a constant True, x]`. Its block has the inputs i and x-inside, and "
         "gives the constant and the next x. `with g.insert_point_guard(body):` says where nodes "

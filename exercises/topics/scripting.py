@@ -49,10 +49,10 @@ answer = {
             "types of the result": [...],
         }""",
     hints=(
-        "Section 7: assigned inside, known before. Go through the names one by one: xs, limit, n, "
+        "Assigned inside, known before. Go through the names one by one: xs, limit, n, "
         "i, best, seen, step, gain.",
         "Every value has one type, known from the text. What is the type of `n ** m`, if m might "
-        "be negative (section 14)?",
+        "be negative?",
     ),
     solution=ANSWER_1,
     why=(
@@ -309,7 +309,7 @@ def resolve(block, known):
             ...""",
     passes=("resolve",),
     hints=(
-        "Section 5: walk down with a dictionary; a Store puts the value in, a Load takes it out. "
+        "Step four: walk down with a dictionary; a Store puts the value in, a Load takes it out. "
         "Blocks inside: the same again.",
         "`node.kind()`, `node.s('name')`, `node.input()`, "
         "`node.output().replaceAllUsesWith(value)`, `node.destroy()`, `node.blocks()`. What one "

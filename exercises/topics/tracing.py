@@ -29,9 +29,9 @@ answer = {
     level=1,
     title="Frozen?",
     ask="""
-        Each function is traced with `torch.ones(2, 3)`, and its trace is then called with other
-        numbers, other sizes and another number of dimensions. Is the trace still `"right"`? Or is
-        it wrong: after a warning (`"warned"`), or without one (`"silent"`)?""",
+        Each function is traced with `torch.ones(2, 3)`. Its trace is called with other numbers,
+        sizes and another number of dimensions. Is it `"right"`, or wrong after a warning
+        (`"warned"`), or without one (`"silent"`)?""",
     start="""
         answer = {
             "x * x.shape[0]": ...,
@@ -48,12 +48,12 @@ answer = {
         "A trace breaks at the moment when a tensor becomes a Python value. And while a trace is "
         "recorded, a size is a tensor.",
         "Who asks for the value: an operator (then it stays in the graph), int, bool or item (then "
-        "there is a warning), or `__index__` (then there is none)? Section 6.",
+        "there is a warning), or `__index__` (then there is none)?",
     ),
     solution=ANSWER_1,
     why=(
         "The silent ones are the reason to give `check_inputs` that differ in size and in sign "
-        "(section 10)."
+        "(`check_trace`)."
     ),
     mistakes=[
         Mistake(
@@ -177,7 +177,7 @@ def chosen(x):
         "Which operator makes a choice without asking Python? And which way to ask for the number "
         "of rows stays in the graph?",
         "`torch.where(condition, a, b)` with a condition that is a tensor; `x.size(0)`. Or a "
-        "scripted function, called by yours (section 12).",
+        "scripted function, called by yours.",
     ),
     solution=CHOSEN,
     why=(
@@ -318,19 +318,18 @@ def record(tape, op, keys, *args):
     title="The scribe",
     ask="""
         Write `record(tape, op, keys, *args)`, a kernel for the `Tracer` key. It runs the operator
-        on the keys below and returns its result (a tensor), and appends to `tape.lines` the triple
-        `(op, values, name)`: in `values` every tensor that the tape knows is replaced by its name,
-        also inside lists; everything else is a constant, and stays as it is. The result is entered
-        under a new name. What an operator calls inside is not written down. The dispatcher will
-        call your kernel, and the tape will be played to other inputs.""",
+        on the keys below, returns its result (a tensor), and appends `(op, values, name)` to
+        `tape.lines`. In `values` every tensor that the tape knows is replaced by its name, also
+        inside lists; everything else stays as it is. The result is entered under a new name. What
+        an operator calls inside is not written down.""",
     given=TAPE,
     start="""
         def record(tape, op, keys, *args):
             ...""",
     passes=("record",),
     hints=(
-        "Section 3 shows the real one, `recorder.record`: names for the arguments, run, names for "
-        "the results. In this order.",
+        "`record` in internals/jit/tracing/recorder.py does it: names for the arguments, run, "
+        "names for the results. In this order.",
         "`tape.names.get(id(a), a)` is the name of a known tensor, or the thing itself. And where "
         "the real one says `state.paused()`, `exclude_keys(DispatchKey.Tracer)` will do.",
     ),

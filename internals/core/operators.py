@@ -38,11 +38,15 @@ class Operators(Mapping[str, "OperatorHandle"]):
     @property
     def lines(self) -> dict[str, str]:
         """The declarations by name."""
+        self._read_declarations()
+        return self._lines
+
+    def _read_declarations(self) -> None:
+        """Reads them once, when an operator is looked up for the first time."""
         if self._read is not None:
             self._lines, self._read = self._read(), None
             for name in self._lines:
                 self._names.setdefault(name.partition(".")[0], {})[name] = None
-        return self._lines
 
     @property
     def made(self) -> list[str]:
@@ -55,7 +59,7 @@ class Operators(Mapping[str, "OperatorHandle"]):
 
     def names(self, base: str) -> list[str]:
         """The full names of the operators of a common name, such as "aten::add.Tensor"."""
-        _ = self.lines  # so that they have been read
+        self._read_declarations()
         return list(self._names.get(base, ()))
 
     def add(self, handle: OperatorHandle) -> None:

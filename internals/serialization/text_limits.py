@@ -12,26 +12,37 @@ How the real one differs: it has no limits.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from .container.zip_reader import ArchiveReader
 from .errors import ArchiveError
 
-# (bytes, divisor): so many bytes of text, plus the size of the file divided by the divisor
-CODE = 1 << 18, 64
-JSON = 1 << 22, 8
-GRAPH = 1 << 22, 1  # JSON that is a program, not a table of tensors
-# (bytes, factor): but not more than so many bytes, plus the size of the file times the factor
-DEFLATED = 1 << 13, 24
+
+class Limit(NamedTuple):
+    """Bytes of text for any file, and bytes of text for each byte of this one."""
+
+    base: int
+    per_byte: float
+
+    def of(self, size: int) -> int:
+        """The bytes of text that a file of `size` bytes may have."""
+        return int(self.base + self.per_byte * size)
+
+
+# a file of 1 MiB may have 256 KiB + 16 KiB of code
+CODE = Limit(1 << 18, 1 / 64)
+JSON = Limit(1 << 22, 1 / 8)
+GRAPH = Limit(1 << 22, 1)  # JSON that is a program, not a table of tensors
+# and whatever it is, a file of 1 KiB not more than 32 KiB: more text can only have been deflated
+DEFLATED = Limit(1 << 13, 24)
 
 
 class TextBudget:
     """Counts the text that is parsed. A record that is parsed twice counts twice."""
 
-    def __init__(self, reader: ArchiveReader, limit: tuple[int, int]) -> None:
-        allowance, share = limit
+    def __init__(self, reader: ArchiveReader, limit: Limit) -> None:
         self.reader = reader
-        self.left = min(
-            allowance + reader.file_size // share, DEFLATED[0] + DEFLATED[1] * reader.file_size
-        )
+        self.left = min(limit.of(reader.file_size), DEFLATED.of(reader.file_size))
 
     def text(self, name: str) -> str:
         """The text of the record `name`. Raises ArchiveError, before reading it, if the limit is

@@ -49,5 +49,7 @@ def test_the_notebook_has_its_exercises(notebook: str) -> None:
 
 
 def test_every_notebook_has_a_topic() -> None:
-    assert sorted(NOTEBOOKS) == sorted(path.stem for path in FOLDER.glob("[0-9]*.ipynb"))
+    """A second half, such as 14b, may leave the exercises to the first."""
+    there = {path.stem for path in FOLDER.glob("[0-9]*.ipynb")}
+    assert {name for name in there if name[2] == "_"} <= set(NOTEBOOKS) <= there
     assert all(topic in NOTEBOOK_OF for exercise in ALL for topic in [exercise.topic])

@@ -25,10 +25,11 @@ Dim = Sequence[int] | None
 def var_backward(
     grad: Tensor, self: Tensor, dim: Dim, correction: int | None, keepdim: bool
 ) -> Any:
-    """2 grad (x - mean) / (n - correction).
+    """The gradient of `self`: 2 grad (x - mean) / (n - correction), in the shape of `self`.
 
-    If n - correction, the degrees of freedom, is 0, it is infinite, or NaN where x is the mean;
-    over all elements also if it is negative.
+    Without degrees of freedom, n - correction = 0, the gradient is infinite, and NaN where x is the
+    mean. PyTorch takes fewer than none for none when it reduces over all elements, and computes
+    with the negative number when it reduces over some dimensions; so does this.
     """
     if not dim or not self.dim():
         distance = self - self.mean()
@@ -37,6 +38,7 @@ def var_backward(
             return (grad * inf).expand(self.shape).masked_fill(distance == 0, nan)
         return grad * (2 / freedom) * distance
     if not keepdim:
+        # the reduced dimensions come back with size 1, so that grad broadcasts against self
         grad = unsqueeze_multiple(grad, dim, self.dim())
     freedom = prod([self.shape[d] for d in dim]) - number_of(correction)
     return grad * (2 / freedom if freedom else inf) * (self - self.mean(dim, True))

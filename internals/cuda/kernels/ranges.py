@@ -1,10 +1,14 @@
 """`arange` and `linspace` (`aten/src/ATen/native/cuda/RangeFactories.cu`): element i is computed
 from i alone, so that no thread needs another's result and rounding errors do not add up.
+
+A thread takes every element whose number is its own plus a multiple of the number of threads
+(`cuda.gridsize(1)`), so one launch serves any n. Each intermediate result is cast to C: the
+compiler's rules would widen a float32 times an int to float64, which PyTorch does not do.
 """
 
 from __future__ import annotations
 
-from internals.machine_code.records import Elements
+from internals.machine_code.records import Element, Elements
 
 from ..language import cuda, kernel, template
 
@@ -13,7 +17,7 @@ C = template("C")  # the dtype to compute in
 
 
 @kernel
-def arange(out: Elements, n: int, start: int, step: int):
+def arange(out: Elements, n: int, start: Element, step: Element):
     """out[i] = start + step * i."""
     i = cuda.grid(1)
     while i < n:
@@ -22,7 +26,7 @@ def arange(out: Elements, n: int, start: int, step: int):
 
 
 @kernel
-def linspace(out: Elements, n: int, start: int, end: int, step: int):
+def linspace(out: Elements, n: int, start: Element, end: Element, step: Element):
     """out[i] from `start` to `end`. The first half counts up from `start`, the second down from
     `end`, so that both ends are exact.
     """

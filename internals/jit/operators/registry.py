@@ -71,7 +71,7 @@ class Operator:
         """
         if self._fn is None:
             assert self.handle is not None
-            self._fn = _at_the_door(self.handle, self.schema)
+            self._fn = _callable_with_ir_values(self.handle, self.schema)
         return self._fn
 
     def __repr__(self) -> str:
@@ -233,7 +233,7 @@ def op(*schema_texts: str) -> Callable[[F], F]:
 _ANY_TENSOR = TensorType.get()
 
 
-def _at_the_door(handle: OperatorHandle, schema: FunctionSchema) -> Function:
+def _callable_with_ir_values(handle: OperatorHandle, schema: FunctionSchema) -> Function:
     """Returns the function that calls a dispatcher's operator with values of the IR: ints for
     dtypes, and lists for tuples of tensors.
     """

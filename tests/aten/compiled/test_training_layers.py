@@ -284,7 +284,7 @@ def test_the_loops_are_plain_python() -> None:
         out.reshape(-1),
         mean,
         rstd,
-        batch_norm.Given(0, 0, 0, 0),
+        batch_norm.Present(0, 0, 0, 0),
         batch,
         0.1,
         1e-5,

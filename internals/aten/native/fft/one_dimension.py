@@ -1,10 +1,16 @@
 """Transforms along one dimension (`aten/src/ATen/native/SpectralOps.cpp`).
 
-A real input is not made complex first: `fft` of it is `_fft_r2c` with both halves of the spectrum.
-`hfft` is a forward transform from half of a symmetric signal to real numbers, and `ihfft` is its
-inverse; they are made of c2r and r2c, conjugated.
+Three operators do the work, along a dimension of n points (m = n // 2 + 1):
 
-How the real one differs: an `out=` tensor is written to by the leaf operators.
+    _fft_c2c    complex (n) -> complex (n)              fft, ifft
+    _fft_r2c    real (n) -> complex (m), or both halves rfft, ihfft; fft and ifft of real numbers
+    _fft_c2r    complex (m) -> real (n)                 irfft, hfft
+
+The spectrum of a real signal is its own conjugate mirror image, so half of it says all. `hfft` goes
+the other way: the signal is symmetric, and its spectrum real.
+
+How the real one differs: the three operators write into an `out=` tensor directly; here the result
+is copied into it.
 """
 
 from __future__ import annotations
