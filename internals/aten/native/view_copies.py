@@ -36,7 +36,7 @@ def copied(views: Any) -> Any:
 
 
 def viewed(self: Tensor, size: Sequence[int]) -> Any:
-    """What `view_copy` copies, in the place of `view`'s own kernel: `view`, or where the strides do
+    """The kernel of `view` as `view_copy` calls it: the view, or where the strides do
     not allow it, `view` of a contiguous copy. Raises RuntimeError unless the product of the sizes
     is the number of elements.
     """
