@@ -15,6 +15,7 @@ from math import sqrt
 from typing import Any
 
 from internals import Tensor, empty
+from internals.core.dtype import dtype
 from internals.nn import functional as F, init
 from internals.nn.modules._options import _Options
 from internals.nn.modules.linear import add_bias, reset_bias
@@ -47,7 +48,7 @@ class _ConvNd(_Options):
         self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...],
         stride: tuple[int, ...], padding: str | tuple[int, ...], dilation: tuple[int, ...],
         transposed: bool, output_padding: tuple[int, ...], groups: int, bias: bool,
-        padding_mode: str, device: Any = None, dtype: Any = None,
+        padding_mode: str, device: Any = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         if transposed and padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
@@ -107,7 +108,7 @@ class Conv1d(_ConvNd):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Size1, stride: Size1 = 1,
         padding: str | Size1 = 0, dilation: Size1 = 1, groups: int = 1, bias: bool = True,
-        padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        padding_mode: str = "zeros", device: Any = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _single(kernel_size), _single(stride),
@@ -136,7 +137,7 @@ class Conv2d(_ConvNd):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Size2, stride: Size2 = 1,
         padding: str | Size2 = 0, dilation: Size2 = 1, groups: int = 1, bias: bool = True,
-        padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        padding_mode: str = "zeros", device: Any = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _pair(kernel_size), _pair(stride),
@@ -164,7 +165,7 @@ class Conv3d(_ConvNd):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Size3, stride: Size3 = 1,
         padding: str | Size3 = 0, dilation: Size3 = 1, groups: int = 1, bias: bool = True,
-        padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        padding_mode: str = "zeros", device: Any = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _triple(kernel_size), _triple(stride),
@@ -227,7 +228,8 @@ class ConvTranspose1d(_ConvTransposeNd):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Size1, stride: Size1 = 1,
         padding: Size1 = 0, output_padding: Size1 = 0, groups: int = 1, bias: bool = True,
-        dilation: Size1 = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        dilation: Size1 = 1, padding_mode: str = "zeros", device: Any = None,
+        dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _single(kernel_size), _single(stride), _single(padding),
@@ -258,7 +260,8 @@ class ConvTranspose2d(_ConvTransposeNd):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Size2, stride: Size2 = 1,
         padding: Size2 = 0, output_padding: Size2 = 0, groups: int = 1, bias: bool = True,
-        dilation: Size2 = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        dilation: Size2 = 1, padding_mode: str = "zeros", device: Any = None,
+        dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _pair(kernel_size), _pair(stride), _pair(padding),
@@ -287,7 +290,8 @@ class ConvTranspose3d(_ConvTransposeNd):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Size3, stride: Size3 = 1,
         padding: Size3 = 0, output_padding: Size3 = 0, groups: int = 1, bias: bool = True,
-        dilation: Size3 = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        dilation: Size3 = 1, padding_mode: str = "zeros", device: Any = None,
+        dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _triple(kernel_size), _triple(stride), _triple(padding),
