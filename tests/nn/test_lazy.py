@@ -32,8 +32,8 @@ CASES = cases("""
     nn.LazyInstanceNorm1d(track_running_stats=False) >> m(x(2, 3, 5))
     nn.LazyInstanceNorm2d() >> m(x(2, 3, 4, 5))
     nn.LazyInstanceNorm3d(0.1, 0.2, False, False) >> m(x(2, 3, 4, 5, 2))
-    nn.Sequential(nn.LazyConv2d(4, 2, bias=False), nn.LazyBatchNorm2d(), nn.Flatten(), nn.LazyLinear(2))
-        >> m(x(2, 3, 4, 5))
+    nn.Sequential(nn.LazyConv2d(4, 2, bias=False), nn.LazyBatchNorm2d(), nn.Flatten(),
+        nn.LazyLinear(2)) >> m(x(2, 3, 4, 5))
 """)
 
 
