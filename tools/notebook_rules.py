@@ -15,6 +15,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
 from exercises.bets import UNANSWERED
+from tools.claims import ENOUGH, claims, is_measured
 from tools.notebooks import KEPT_CELL_METADATA, METADATA, is_exempt
 
 MAX_EXEMPT = 0.05
@@ -22,6 +23,7 @@ MAX_EXEMPT = 0.05
 SILENT_CALLS = set(
     "append extend insert remove clear sort reverse add update discard close save".split()
 )
+MIRRORED = r"\b(c10|aten|torch|torchgen|caffe2|tools)/[\w./]+|torch\.\w+|[\w/]+\.cc?\b"
 MACHINE = re.compile(
     r"/(root|home|Users|tmp|work|private|var/folders|opt)/\w|[A-Z]:\\Users|\b0x[0-9a-f]{8,16}\b"
 )
@@ -154,8 +156,8 @@ def opens_well(notebook: NotebookNode) -> Iterator[str]:
         yield "the opening asks no question"
     if not re.search(r"\d+\s*(min\b|minutes|hours)", opening):
         yield "the opening does not say how many minutes it takes"
-    if not re.search(r"\b(c10|aten|torch|torchgen|caffe2|tools)/[\w./]+|torch\.\w+", opening):
-        yield "the opening names no PyTorch file that the notebook mirrors"
+    if not re.search(MIRRORED, opening):
+        yield "the opening names no file, of PyTorch or another project, that the notebook mirrors"
 
 
 def ends_well(notebook: NotebookNode) -> Iterator[str]:
@@ -199,6 +201,16 @@ def bets_are_folded(notebook: NotebookNode) -> Iterator[str]:
                 yield f"cell {number} has a bet, and its first line gives it away: {text:.40}"
 
 
+def measured_cells_claim(notebook: NotebookNode) -> Iterator[str]:
+    """A cell that measures says what a reader may rely on; if that was counted, it held."""
+    for number, cell in enumerate(code_cells(notebook), 1):
+        if is_measured(cell) and not claims(cell):
+            yield f"cell {number} measures and claims nothing: add a line '# claim: EXPRESSION'"
+        for counted in cell.metadata.get("claims", []):
+            if int(counted.partition(" ")[0]) < ENOUGH:
+                yield f"cell {number} claims what held only {counted}: change the sentence"
+
+
 def is_exercise(cell: NotebookNode) -> bool:
     return "exercise" in cell.metadata.get("tags", [])
 
@@ -212,4 +224,5 @@ RULES = (
     opens_well,
     ends_well,
     bets_are_folded,
+    measured_cells_claim,
 )

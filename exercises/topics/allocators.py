@@ -60,12 +60,12 @@ def counted(**numbers: int) -> str:
         }""",
     hints=(
         "Write down for each line which block is taken, from the system or from the cache, and "
-        "which one comes back. Section 5 says who keeps a block when its tensor has gone.",
+        "which one comes back. Section 1 says who keeps a block when its tensor has gone.",
         "100, 110 and 105 floats share the size class of 448 bytes, 20 floats take 128. `head` "
         "looks at the storage of `a`.",
     ),
     solution=counted(),
-    why="Watch it with `viz.allocator_timeline`, as section 4 does.",
+    why="Watch it with `viz.allocator_timeline`, as section 3 does.",
     mistakes=[
         Mistake(
             "`del a` gives the memory of `a` back.", counted(asked_the_system=3), "head still looks"

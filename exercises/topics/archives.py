@@ -241,7 +241,7 @@ class _NotAModel:
     level=2,
     title="What would it import?",
     ask="""
-        Somebody sent you an archive. Write `asks_for(path)`: the set of all names that its
+        You were sent an archive. Write `asks_for(path)`: the set of all names that its
         `data.pkl` would have imported, such as `"torch._utils._rebuild_tensor_v2"`, without
         importing or running any of it. (Protocol 2, as `torch.save` writes.)""",
     given="import pickletools\n\nfrom internals.serialization import ArchiveReader",

@@ -1,4 +1,4 @@
-"""Build it yourself, in notebook 22: from a fusion group to a loop that the real executor runs as
+"""Build it yourself, in notebook 22b: from a fusion group to a loop that the real executor runs as
 machine code.
 """
 

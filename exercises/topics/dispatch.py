@@ -37,7 +37,7 @@ def layers(**other: list[str]) -> str:
     ask="""
         For each expression, list the dispatch keys at which a kernel *runs*, in the order in which
         they run. A key at which the call falls through is not in the list. The names are those of
-        section 3: `"CPU"`, `"ADInplaceOrView"`, `"AutogradCPU"`, `"BackendSelect"`.""",
+        section 2: `"CPU"`, `"ADInplaceOrView"`, `"AutogradCPU"`, `"BackendSelect"`.""",
     given="a, b = torch.ones(3), torch.ones(3)\nw = torch.ones(3, requires_grad=True)",
     start="""
         answer = {
@@ -49,8 +49,7 @@ def layers(**other: list[str]) -> str:
             "torch.ones(3)": ...,
         }""",
     hints=(
-        "Section 4 watches four of these calls. The key set of a call is the union of its tensors' "
-        "key sets.",
+        "Section 1 watches three of these calls. A call has the keys of all its tensors.",
         "Every tensor has the key `AutogradCPU`: it is the kernel there that asks whether a "
         "gradient is wanted. `ADInplaceOrView` has a kernel for two kinds of operators only.",
     ),
@@ -162,9 +161,9 @@ def schemas(halve: str = HALVE, middle: str = MIDDLE, mix: str = MIX) -> str:
             "mix": ...,
         }""",
     hints=(
-        "Section 1: what do `(a!)` and `(a)` mean, and where do they stand? What does the `*` "
+        "Section 5: what do `(a!)` and `(a)` mean, and where do they stand? What does the `*` "
         "between arguments mean?",
-        "`add_.Tensor` and `t` in section 1 have the marks that the first two need; `addmv` has "
+        "`add_.Tensor` and `t` in section 5 have the marks that the first two need; `addmv` has "
         "arguments by name only.",
     ),
     solution=schemas(),
@@ -311,8 +310,8 @@ def guard(op, keys, *args):
     level=3,
     title="A layer that finds the first NaN",
     ask="""
-        A loss is NaN, and nobody knows since when. Write `guard`, a kernel for the free key
-        `Tracer` as in section 5: it lets the operator do its work on the keys below, gives back its
+        A loss is NaN. Since when? Write `guard`, a kernel for the key
+        `Tracer` as in section 4: it lets the operator do its work on the keys below, gives back its
         result, and raises FloatingPointError with `op.name` in the message if there is NaN in the
         result and was none in the arguments. Operators may work in place. The checker registers it
         for many operators and runs a model in it, forward and backward.""",
@@ -326,7 +325,7 @@ def guard(op, keys, *args):
             ...""",
     passes=("guard",),
     hints=(
-        "`Tape.record` in section 5 has the frame. `has_nan` calls operators, too: should your "
+        "`Tape.record` in section 4 has the frame. `has_nan` calls operators, too: should your "
         "layer see those?",
         "Everything inside `with exclude_keys(DispatchKey.Tracer):`. Look at the arguments before "
         "the operator runs: afterwards those of an in-place operator are its result.",

@@ -48,7 +48,7 @@ from exercises.exercise import Mistake, Wrong, exercise
             "both, fused": 4,
         }""",
     why=(
-        "The more results somebody wants, the less there is to save: `z` has to be written, "
+        "The more results are wanted, the less there is to save: `z` has to be written, "
         "because the caller asked for it."
     ),
     mistakes=[
@@ -149,8 +149,8 @@ def fusion_1(answer: dict[str, int]) -> str:
             ...""",
     passes=("together",),
     hints=(
-        "Two things end a group here. Which line writes to memory that somebody may look at, and "
-        "which moves elements?",
+        "Two things end a group here. Which line writes to memory that may be looked at from "
+        "elsewhere, and which moves elements?",
         "A sigmoid does not care where an element is: what is turned and turned back need not be "
         "turned.",
     ),

@@ -41,8 +41,7 @@ BILL = {
         `program()` runs on an empty GPU of 64 MiB. When it has returned and its three tensors are
         still there: how often was `cudaMalloc` called, how many bytes are allocated, how many
         reserved, and how large is the largest free block? And how many bytes are reserved after
-        `torch.cuda.empty_cache()`? Write bytes as `3 * MIB + 512`. Today's rules; the check runs it
-        on a simulated GPU of its own.""",
+        `torch.cuda.empty_cache()`? Write bytes as `3 * MIB + 512`.""",
     given=f"MIB = 1 << 20\n{PROGRAM}",
     start=blank(BILL),
     hints=(
@@ -181,8 +180,7 @@ def why_not(key: str, told: Any) -> str:
         Write `stuck(segments)`: of the bytes that are free, how many can `empty_cache()` *not* give
         back? It gets what `torch.cuda.memory_snapshot()` returns: a list of segments, dicts with
         `"total_size"` and `"blocks"`. A block is a dict with `"size"`, `"requested_size"` and
-        `"state"`, which is `"active_allocated"` or `"inactive"`. The check takes a snapshot of a
-        simulated GPU, then calls `empty_cache()`, and looks at what is left.""",
+        `"state"`, which is `"active_allocated"` or `"inactive"`.""",
     start="""
         def stuck(segments):
             ...""",

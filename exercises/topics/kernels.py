@@ -139,8 +139,7 @@ def add_bias(out, a, bias, n, width):
         `a` is a matrix whose rows have `width` numbers, given as one row of `n` numbers. Write a
         kernel that adds `bias`, a vector of `width` numbers, to each row: the last line of a linear
         layer. All arrays but `bias` have `n` elements. Any grid has to do, each element is done
-        once, and a warp's loads of `a` fill their sectors. A recorder watches; then it runs on a
-        simulated GPU.""",
+        once, and a warp's loads of `a` fill their sectors.""",
     given="from internals.cuda.language import cuda, kernel",
     start="""
         @kernel
@@ -148,7 +147,7 @@ def add_bias(out, a, bias, n, width):
             ...""",
     passes=("add_bias",),
     hints=(
-        "Section 2 has a loop that does any number of elements with any grid. What is the column "
+        "Section 1 has a loop that does any number of elements with any grid. What is the column "
         "of element number i?",
         "Begin with `i = cuda.grid(1)`, and go on while i is less than n; the next one is "
         "`cuda.gridsize(1)` further.",
@@ -339,8 +338,8 @@ READ = """        left = np.float32(0)
         `out[row, j]` is to be the sum of `a[row, 0]` to `a[row, j]`. Each row has 64 numbers, and
         each row a block of 64 threads. Write the kernel. Every number is loaded from global memory
         once, and six steps are enough: with what its left neighbour has, a thread knows the sum of
-        2 numbers; with what the thread 2 to its left has then, of 4; and so on. No races: the
-        recorder looks for them. No thread may touch memory more than 60 times.""",
+        2 numbers; with what the thread 2 to its left has then, of 4; and so on. No races. No
+        thread may touch memory more than 60 times.""",
     given="from internals.cuda.language import cuda, kernel",
     start="""
         @kernel

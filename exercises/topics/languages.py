@@ -72,7 +72,7 @@ def half(n: int):  # type: ignore[no-untyped-def]
     ),
     solution=table(CALLED),
     why=(
-        "The code is an IR in Python's clothes: nobody who reads it has to know what `+` or `[]` "
+        "The code is an IR in Python's clothes: its reader need not know what `+` or `[]` "
         "mean for which types."
     ),
     mistakes=[

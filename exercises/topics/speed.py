@@ -1,5 +1,5 @@
-"""Exercises of notebook 23: what bounds a loop, how to compare two programs, and a matrix turned in
-tiles.
+"""Exercises of notebook 23b: what bounds a loop, how to compare two programs, and a matrix turned
+in tiles.
 """
 
 from __future__ import annotations

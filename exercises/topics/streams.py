@@ -1,4 +1,4 @@
-"""Exercises of notebook 21: which value is read, two streams that meet again, and results that
+"""Exercises of notebook 21b: which value is read, two streams that meet again, and results that
 travel home meanwhile.
 """
 
@@ -348,7 +348,7 @@ def drain(compute, consume, n, size):
             ...""",
     passes=("drain",),
     hints=(
-        "It is the pipeline of section 7, turned round. A stream for the copies, two pinned "
+        "It is the pipeline of section 5, turned round. A stream for the copies, two pinned "
         "buffers in turn, an event for each. Who has to wait for whom, where?",
         "In round k: queue compute(k), let the copying stream wait for it, queue the copy and "
         "record the event. Only then wait for the event of k - 1, and consume that. One round more "

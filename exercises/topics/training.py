@@ -64,7 +64,7 @@ answer = {
         "Section 2: `__setattr__` looks at the class of what you assign. Which classes does it "
         "know?",
         "A buffer belongs to the module, and is saved, unless it was registered with "
-        "`persistent=False`. Nobody trains it.",
+        "`persistent=False`. No optimizer moves it.",
     ),
     solution=ANSWER_1,
     why=(
@@ -165,14 +165,14 @@ def accuracy(model, loader):
             ...""",
     passes=("accuracy",),
     hints=(
-        "Section 7 has an `evaluate`. What does it change in the model, and does not put back?",
+        "Section 6 has an `evaluate`. What does it change in the model, and does not put back?",
         "`model.training` tells the mode, `model.train(mode)` sets it. Count right answers and "
         "samples, and divide once.",
     ),
     solution=ACCURACY,
     why=(
         "`eval()` changes what layers compute, `no_grad` what autograd keeps: an evaluation wants "
-        "both (section 9)."
+        "both (section 7)."
     ),
     mistakes=[
         Mistake(

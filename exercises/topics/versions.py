@@ -155,7 +155,7 @@ def block(x, weight):
     level=2,
     title="Repair a block, no more than needed",
     ask="""
-        Somebody wanted to save memory, and wrote this:
+        This was written to save memory:
 
         ```python
         def block(x, weight):
@@ -177,8 +177,7 @@ def block(x, weight):
     hints=(
         "Three writes: to the result of a sigmoid, of a sine and of an exponential. Which of these "
         "operations keep their result?",
-        "A write to what somebody has kept becomes `a = a + x`: a tensor of its own, and the kept "
-        "one stays as it was.",
+        "A write to what is kept becomes `a = a + x`: the kept tensor stays as it was.",
     ),
     solution=BLOCK,
     why=(

@@ -497,7 +497,7 @@ meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[] | movement.yaml
 cartesian_prod(Tensor[] tensors) -> Tensor | movement.yaml:186 | CompositeImplicitAutograd=grids.cartesian_prod
 combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor | movement.yaml:188 | CompositeImplicitAutograd=grids.combinations
 vander(Tensor x, int? N=None, bool increasing=False) -> Tensor | movement.yaml:190 | CompositeImplicitAutograd=grids.vander
-is_set_to(Tensor self, Tensor tensor) -> bool | movement.yaml:192 | CompositeExplicitAutograd=view_copies.is_set_to
+is_set_to(Tensor self, Tensor tensor) -> bool | movement.yaml:192 | CompositeExplicitAutograd=views.is_set_to
 relu(Tensor self) -> Tensor | nn_activations.yaml:2 | CPU=activations.relu | CUDA=activations.relu | Meta=activations.relu | Autograd=_generated.autograd_kernels.relu
 relu_(Tensor(a!) self) -> Tensor(a!) | nn_activations.yaml:2 | CPU=_generated.variants.relu_ | CUDA=_generated.variants.relu_ | Meta=_generated.variants.relu_ | Autograd=_generated.autograd_kernels.relu_
 gelu(Tensor self, *, str approximate="none") -> Tensor | nn_activations.yaml:7 | CPU=activations.gelu | CUDA=activations.gelu | Meta=activations.gelu | Autograd=_generated.autograd_kernels.gelu

@@ -234,8 +234,11 @@ class Storage:
         """The storage that others have to refer to so that the memory is not freed while they use
         it: this one, if it cannot be resized.
 
-        If it can, the memory is moved to a new storage, the owner, and this one refers to the owner
-        until it is resized.
+        If it can, the memory is handed to a new storage, the keeper, and this one refers to
+        the keeper until it is resized:
+
+            before: storage -> memory
+            after:  storage -> keeper -> memory
         """
         if not self._resizable:
             return self
@@ -243,7 +246,10 @@ class Storage:
         lent = DataPtr(0, keeper, drop_reference, self.device)
         data = self._data  # from here on nothing is called, so no other thread can interfere
         if data.deleter is drop_reference:
+            # A resizable storage gets its memory from an allocator, with another deleter, so this
+            # is a `lent` of an earlier call, whose context is the keeper.
             return data.context
+        # The swap: the keeper gets the memory, this storage the reference to the keeper.
         keeper._data, keeper._nbytes, lent.pointer, self._data = (
             data,
             self._nbytes,

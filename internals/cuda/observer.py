@@ -10,6 +10,23 @@ launch come in this order:
                               after every barrier and shuffle
             shared_array      when the first thread of the block comes to a `cuda.shared.array`
 
+An observer that prints who runs, and leaves the arrays as they are:
+
+    class Printer:
+        in_atomic = False
+        def array(self, name, data, argument): return data
+        def shared_array(self, name, data): return data
+        def begin_block(self, index): print("block", index)
+        def begin_thread(self, thread, phase): print("    thread", thread.x, "phase", phase)
+
+Given to `interpreter.run` for a block of two threads with one `cuda.syncthreads()`, it prints
+
+    block (0, 0, 0)
+        thread 0 phase 0
+        thread 1 phase 0
+        thread 0 phase 1
+        thread 1 phase 1
+
 `cuda.atomic` reads and writes through the same arrays; while it does, `in_atomic` is True.
 
 How the real one differs: compute-sanitizer patches the kernel, so that it calls device functions of
@@ -18,7 +35,10 @@ the tool (`sanitizerPatchModule`).
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from .registers import Dim3
 
 
 class Observer(Protocol):
@@ -37,7 +57,9 @@ class Observer(Protocol):
         """
 
     def begin_block(self, index: tuple[int, int, int]) -> None:
-        """The block `index` begins."""
+        """The block at the position `index` of the grid, (x, y, z), begins."""
 
-    def begin_thread(self, thread: Any, phase: int) -> None:
-        """The thread at position `thread` goes on; its block has passed `phase` barriers."""
+    def begin_thread(self, thread: Dim3, phase: int) -> None:
+        """The thread at the position `thread` of its block, its `cuda.threadIdx`, goes on; the
+        block has passed `phase` barriers.
+        """

@@ -27,7 +27,9 @@ BroadcastingList3: TypeAlias = T | Sequence[T]
 
 
 class Attribute(NamedTuple):
-    """A value with its TorchScript type, for an attribute of a `ScriptModule`."""
+    """A value with its TorchScript type, for an attribute of a `ScriptModule`:
+    `self.names = jit.Attribute([], List[str])`.
+    """
 
     value: Any
     type: Any
@@ -54,7 +56,8 @@ def unwrap_optional(x: Tensor | None) -> Any:
 
 def isinstance_(obj: Any, target_type: Any) -> bool:
     """`isinstance` that also takes `List[int]`, `Dict[str, Tensor]`, `Tuple[int, int]` and
-    `Optional[T]`, whose elements it looks at, and tuples of types.
+    `Optional[T]`, whose elements it looks at, and tuples of types. `isinstance_([1], List[int])` is
+    True, `isinstance_(["a"], List[int])` False.
     """
     if isinstance(target_type, tuple) and not hasattr(target_type, "_fields"):
         return any(isinstance_(obj, t) for t in target_type)
@@ -89,7 +92,13 @@ dispatches: dict[Callable[..., Any], BooleanDispatch] = {}
 
 def boolean_dispatch(name: str, choice: BooleanDispatch) -> Callable[..., Any]:
     """A function of that name which calls one of the two. Since the compiler knows the flag, it
-    knows the type of the result, which differs between them.
+    knows the type of the result, which differs between them:
+
+        choice = BooleanDispatch("return_indices", 6, False, max_pool1d_with_indices, _max_pool1d)
+        max_pool1d = boolean_dispatch("max_pool1d", choice)
+
+        max_pool1d(x, 2)                         calls _max_pool1d: a Tensor
+        max_pool1d(x, 2, return_indices=True)    calls max_pool1d_with_indices: two Tensors
     """
 
     @functools.wraps(choice.if_true)
@@ -113,6 +122,14 @@ overloads: dict[Callable[..., Any], tuple[str, ...]] = {}
 def overload(*signatures: str) -> Callable[[T], T]:
     """A decorator for a function whose arguments may have several types: a call in a script is
     compiled for the first of these signatures that fits.
+
+        @overload(
+            "(Tensor, int) -> Tensor",
+            "(Tensor, List[int]) -> Tensor",
+        )
+        def roll(x, shifts): ...
+
+    `roll(x, [1])` in a script is compiled with `shifts` as a `List[int]`. Python ignores it.
     """
 
     def mark(function: Any) -> Any:

@@ -15,6 +15,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+LEAST = 1 << 14  # the lowest of the families' thresholds
+NEVER = 1 << 62  # more elements than a tensor can have
+
 
 class Settings:
     """`never` switches compiled kernels off; `threshold`, if not None, replaces those of all
@@ -30,11 +33,12 @@ class Settings:
 
     def set(self, never: bool, threshold: int | None) -> None:
         self.never, self.threshold = never, threshold
-        self.least = NEVER if never else LEAST if threshold is None else max(threshold, 1)
-
-
-LEAST = 1 << 14  # the lowest of the families' thresholds
-NEVER = 1 << 62  # more elements than a tensor can have
+        if never:
+            self.least = NEVER
+        elif threshold is None:
+            self.least = LEAST
+        else:
+            self.least = max(threshold, 1)
 
 
 settings = Settings()

@@ -132,11 +132,13 @@ def _stays_in_place(path: Path, status: os.stat_result) -> None:
         raise Refused(
             f"{path} belongs to {_user(status.st_uid)}, not to you or root; move the cache"
         )
-    # a group that may write the package's own code may write here, too
-    writers = status.st_mode & OTHERS_WRITE
-    if writers == authors.st_mode & stat.S_IWGRP and status.st_gid == authors.st_gid:
-        return
-    if writers and not status.st_mode & stat.S_ISVTX:
+    group_writes = bool(status.st_mode & stat.S_IWGRP)
+    world_writes = bool(status.st_mode & stat.S_IWOTH)
+    sticky = bool(status.st_mode & stat.S_ISVTX)
+    # The group is trusted if it is the one that may write the code of this package.
+    trusted_group = bool(authors.st_mode & stat.S_IWGRP) and status.st_gid == authors.st_gid
+    strangers_write = world_writes or (group_writes and not trusted_group)
+    if strangers_write and not sticky:
         raise _writable(path, status)
 
 

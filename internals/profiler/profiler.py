@@ -34,14 +34,18 @@ class profile:
             model(x)
         print(prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=10))
 
-    activities: by default the CPU, and CUDA if this process has used it already. schedule: the
-    action of each step (see `schedule`). on_trace_ready: called with the profile after each cycle.
-    record_shapes: sizes of inputs. profile_memory: bytes allocated and freed. with_stack: source
-    locations. with_flops: operations, estimated. with_modules: calls of `nn.Module`s as ranges.
-    acc_events: keep the events of earlier cycles, too.
+        activities       by default the CPU, and CUDA if this process has used it already
+        schedule         the action of each step (see `schedule`)
+        on_trace_ready   called with the profile after each cycle
+        record_shapes    sizes of inputs
+        profile_memory   bytes allocated and freed
+        with_stack       source locations
+        with_flops       operations, estimated
+        with_modules     calls of `nn.Module`s as ranges
+        acc_events       keep the events of earlier cycles, too
 
-    Raises AssertionError if there is no activity to record, RuntimeError while another profile is
-    taken.
+    Raises AssertionError if there is no activity to record, TypeError for another kind of activity,
+    RuntimeError while another profile is taken.
     """
 
     def __init__(
@@ -57,19 +61,7 @@ class profile:
         with_modules: bool = False,
         acc_events: bool = False,
     ) -> None:
-        self.activities = set(activities) if activities is not None else supported_activities()
-        if not self.activities:
-            raise AssertionError("No valid profiler activities found")
-        for activity in self.activities:
-            if not isinstance(activity, ProfilerActivity):
-                raise TypeError(
-                    "activities: expected ProfilerActivity.CPU or ProfilerActivity.CUDA, got "
-                    f"{activity!r}"
-                )
-        if ProfilerActivity.CUDA in self.activities and not devices.available():
-            self.activities.discard(ProfilerActivity.CUDA)
-            if not self.activities:
-                raise AssertionError("No valid profiler activities found")
+        self.activities = _checked_activities(activities)
         self.schedule, self.on_trace_ready = schedule or always, on_trace_ready
         self.record_steps = schedule is not None
         self.record_shapes, self.profile_memory = record_shapes, profile_memory
@@ -176,7 +168,18 @@ class profile:
         self._metadata[key] = json.loads(value)
 
     def _become(self, before: ProfilerAction, after: ProfilerAction | None) -> None:
-        """The transition from the action of one step to that of the next; None is the end."""
+        """The transition from the action of one step to that of the next; None is the end.
+
+            before             after                       what is done
+            RECORD             NONE, WARMUP or the end     save
+            RECORD_AND_SAVE    any                         save
+            WARMUP             RECORD or RECORD_AND_SAVE   discard the warm-up
+            any                NONE or the end             discard a session that is left
+            any                any other                   start a session if none is left
+
+        More than one row may apply; they are done from top to bottom. "Save" ends the session,
+        keeps its result and calls `on_trace_ready`.
+        """
         if before in RECORDING and (
             before is ProfilerAction.RECORD_AND_SAVE or after not in RECORDING
         ):
@@ -200,6 +203,9 @@ class profile:
                 raise
 
     def _save(self) -> None:
+        """Stop the current recording and keep its result; with `acc_events` that of the cycle
+        before, too.
+        """
         assert self._session is not None
         if self._result is not None and self.acc_events:
             self._earlier.extend(self._result.events)
@@ -228,6 +234,28 @@ class profile:
         if self._result is None:
             raise AssertionError(f"Profiler must be initialized before {purpose}")
         return self._result
+
+
+def _checked_activities(
+    activities: Iterable[ProfilerActivity] | None,
+) -> set[ProfilerActivity]:
+    """The activities to record: those that were asked for, without CUDA where there is none; for
+    None the supported ones. Raises as `profile`.
+    """
+    found = set(activities) if activities is not None else supported_activities()
+    if not found:
+        raise AssertionError("No valid profiler activities found")
+    for activity in found:
+        if not isinstance(activity, ProfilerActivity):
+            raise TypeError(
+                "activities: expected ProfilerActivity.CPU or ProfilerActivity.CUDA, got "
+                f"{activity!r}"
+            )
+    if ProfilerActivity.CUDA in found and not devices.available():
+        found.discard(ProfilerActivity.CUDA)
+        if not found:
+            raise AssertionError("No valid profiler activities found")
+    return found
 
 
 def supported_activities() -> set[ProfilerActivity]:

@@ -1,7 +1,4 @@
-"""`python -m internals where WORDS`: where in real PyTorch is it?
-
-How the real one differs: see the package's docstring; there is none.
-"""
+"""`python -m internals where WORDS`: where in real PyTorch is it?"""
 
 from __future__ import annotations
 

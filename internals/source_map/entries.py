@@ -3,8 +3,6 @@
 An entry names our modules (`ours`), the files of PyTorch 1.0.1 (`then`) and 2.13 (`today`) with
 what to look for in each, sections of notebooks, other words for the same thing, and where to go on.
 What is empty did not exist, and the note says why.
-
-How the real one differs: see the package's docstring; there is none.
 """
 
 from __future__ import annotations

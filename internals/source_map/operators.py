@@ -3,8 +3,6 @@ the CPU.
 
 Only the first line of an entry is looked for in the YAML files, as text: nothing is parsed, no
 kernel is imported.
-
-How the real one differs: see the package's docstring; there is none.
 """
 
 from __future__ import annotations
@@ -53,8 +51,8 @@ class OperatorFacts:
 
 
 def operator_facts(op: OperatorHandle) -> OperatorFacts:
-    """What the YAML files say of an operator. The kernel of a generated twin, `add_.Tensor`, is
-    that of `add.Tensor`.
+    """The lines of YAML that declare an operator and its derivative, and its kernel. That of a
+    generated twin, `add_.Tensor`, is the kernel of `add.Tensor`.
     """
     name = op.name.removeprefix("aten::")
     kernel = kernel_of(op)

@@ -2,8 +2,6 @@
 
 Neither has line numbers, so that both stay the same while the code moves; `line` and
 `text(lines=True)` have them, and so has `python -m internals where`.
-
-How the real one differs: see the package's docstring; there is none.
 """
 
 from __future__ import annotations
@@ -84,13 +82,11 @@ class Place:
         known = {named.path for named in self.entry.today}
         declared = []
         if self.operator is not None:
-            name = self.operator.name
-            declared = [Named("aten/src/ATen/native/native_functions.yaml", (name,))] * bool(
-                self.operator.declaration
-            )
-            declared += [Named("tools/autograd/derivatives.yaml", (name,))] * bool(
-                self.operator.derivative
-            )
+            names = (self.operator.name,)
+            if self.operator.declaration is not None:
+                declared.append(Named("aten/src/ATen/native/native_functions.yaml", names))
+            if self.operator.derivative is not None:
+                declared.append(Named("tools/autograd/derivatives.yaml", names))
         return (
             *[named for named in mirrored if named.path not in known],
             *self.entry.today,
@@ -239,6 +235,6 @@ def line_of(path: str, name: str) -> int | None:
 
 
 def _names(node: ast.stmt) -> set[str | None]:
-    """What a class, a function or an assignment defines."""
+    """The names that a class, a function or an assignment defines."""
     targets = [n for target in getattr(node, "targets", []) for n in ast.walk(target)]
     return {getattr(n, "name", None) or getattr(n, "id", None) for n in (node, *targets)}

@@ -4,8 +4,6 @@ What an entry says about itself counts by where it says it: its topic most, then
 then names of files and functions, then sections of notebooks. A rare word counts more than a common
 one, a word with a typing error a little less, and an entry that is called exactly what was asked
 for wins.
-
-How the real one differs: see the package's docstring; there is none.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""What somebody asks about: words, a name, or an object, and which entry of the map that is.
+"""The subject of a question (words, a name, or an object), and which entry of the map it is.
 
 An object is found by its class and the classes that one is made from, the first whose module is
 ours; a function by its module; an operator's function, handle or node of a graph by the operator,
 whose entry is that of its kernel.
-
-How the real one differs: see the package's docstring; there is none.
 """
 
 from __future__ import annotations

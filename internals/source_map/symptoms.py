@@ -30,7 +30,7 @@ class Symptom:
     cure: str
     topic: str
     section: Section
-    seen: str  # an address at which somebody asked about it
+    seen: str  # the address of a page that asks about it
 
 
 @cache

@@ -11,7 +11,7 @@ import internals
 import viz
 from internals.cuda.kernels.block_reduction import accumulator, block_total
 from internals.cuda.kernels.functors import add
-from internals.cuda.kernels.matmul import Product, store
+from internals.cuda.kernels.matmul import GemmStrides, store
 from internals.cuda.kernels.row_products import row_products
 from internals.cuda.language import cuda, kernel, template
 from tests.viz.support import assert_good, same_in_two_processes
@@ -140,7 +140,7 @@ def test_shared_memory_for_a_larger_block_is_drawn_as_far_as_it_is_used() -> Non
         STORE=store.bind(T=np.float32, ACC=np.float32),
         block_sum=block_total(slots, add, True),
     )
-    where = Product((0, 64, 1), (0, 1, 0), (0, 1, 1), (0, 1, 1))
+    where = GemmStrides((0, 64, 1), (0, 1, 0), (0, 1, 1), (0, 1, 1))
     one, two = np.zeros(1, np.float32), floats(64)
     picture = viz.access(
         summing, 1, 64, one, two, two, one, 64, 64, where, np.float32(1), np.float32(0)

@@ -97,7 +97,7 @@ def test_what_is_shown_is_escaped():
 def stored() -> list[tuple[str, str, str]]:
     """The notebook, the entry and the stored result of each bet with beliefs."""
     found = []
-    for path in FOLDER.glob("*.ipynb"):
+    for path in FOLDER.rglob("*.ipynb"):
         for cell in nbformat.read(path, as_version=4).cells:
             about = re.findall(r', "((?:\d\d\w?|spine) [^"]+)"\)', cell.source)
             if cell.cell_type == "code" and "bet(" in cell.source and about:

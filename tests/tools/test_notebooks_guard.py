@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import median
 
 import nbformat
 import pytest
@@ -22,6 +23,7 @@ EXPECTED = [
     "04_storage_and_views",
     "05_allocators_and_the_big_picture",
     "06_aten_dispatcher_codegen",
+    "06b_how_it_was_done_before",
     "07_autograd",
     "07b_hooks_and_modes",
     "08_derivatives",
@@ -40,8 +42,11 @@ EXPECTED = [
     "19_gpu_memory",
     "20_kernels",
     "21_streams_and_transfers",
+    "21b_streams_and_pipelines",
     "22_fusion",
+    "22b_loops_to_instructions",
     "23_how_fast",
+    "23b_loops",
     "24_payloads",
     "25_two_https",
     "26_batching",
@@ -53,7 +58,28 @@ def test_the_notebooks_are_there() -> None:
     assert sorted(path.stem for path in FOLDER.glob("*.ipynb")) == EXPECTED
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+DEEPER = [f"deeper/{path.stem}" for path in sorted(FOLDER.glob("deeper/*.ipynb"))]
+
+
+def test_they_can_be_finished() -> None:
+    """At most 80 cells and 3,500 words each, half of them at most 60 and 2,400, 85,000 together."""
+    notebooks = [nbformat.read(FOLDER / f"{name}.ipynb", as_version=4) for name in EXPECTED]
+    cells = [len(notebook.cells) for notebook in notebooks]
+    words = [
+        sum(len(cell.source.split()) for cell in notebook.cells if cell.cell_type == "markdown")
+        for notebook in notebooks
+    ]
+    assert max(cells) <= 80 and median(cells) <= 60
+    assert max(words) <= 3_500 and median(words) <= 2_400 and sum(words) <= 85_000
+
+
+@pytest.mark.parametrize("name", EXPECTED[:-1])
+def test_they_open_with_where_the_reader_is(name: str) -> None:
+    notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+    assert any("viz.you_are_here(" in cell.source for cell in rules.code_cells(notebook)[:2])
+
+
+@pytest.mark.parametrize("name", [*EXPECTED, *DEEPER])
 @pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
 def test_notebook(name: str, rule: Rule) -> None:
     notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
@@ -101,6 +127,8 @@ def broken(rule: str) -> nbformat.NotebookNode:
             )
         case "ends_well":
             ending.source = "## Recap\nTwo."
+        case "measured_cells_claim":
+            showing.outputs = [new_output("stream", name="stdout", text="≈ 2\n")]
         case "bets_are_folded":
             showing.source = "bet(..., lambda: 2)"
     return notebook

@@ -6,8 +6,8 @@ What is here is imported, compiled and loaded when it is first needed.
 
 In reading order:
 
-- `entries`: a kernel's machine code, or None where it cannot be had. `scratch`: memory of kernels
-  that is no tensor.
+- `entries`: a kernel's machine code, or None where it cannot be had. `scratch`: the memory that a
+  kernel needs besides its tensors: intermediate values and tables of constants.
 - Elementwise: `loops` (which function of one element stands for which loop), `walks` (how operands
   are walked over), `elementwise` (the two put together for what a `TensorIterator` decided).
   `copying` does the same for copies and casts.
@@ -22,6 +22,6 @@ In reading order:
   `convolution_gradients` its backward; `pooling` and `batch_norm` go with them.
 - `convolution/`: networks that only infer, with packed weights and blocked activations.
 
-How the real one differs: there are no others; what numpy does here for small tensors, the same
-vectorised loops do there.
+How the real one differs: PyTorch has one set of kernels for tensors of all sizes, compiled
+beforehand; numpy has no part in it.
 """

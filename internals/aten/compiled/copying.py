@@ -34,7 +34,7 @@ from .elementwise import (
     Operand,
     Plan,
     are_disjoint,
-    planned,
+    plan_for_operands,
     spans_overlap,
 )
 
@@ -125,7 +125,7 @@ def plan_copy(
     order = memory_order(shape, [target, source])
     sizes, (written, read) = coalesce(shape, [target, source], order)
     operands = Operand(word, converted, written), Operand(read_word, read_as, read)
-    return planned(function, sizes, operands)
+    return plan_for_operands(function, sizes, operands)
 
 
 def _conversion(to: dtype, of: dtype) -> tuple[Any, _Side, _Side] | None:

@@ -51,6 +51,10 @@ WORDS = {
 WORTH_COMPILING = 1 << 15
 WORTH_THREADS = 1 << 18  # and where it does not, so that only several threads are quicker
 GRAIN = 1 << 16  # the fewest elements that are worth a thread of their own
+SHORT = 8  # a row of fewer elements is not worth a loop
+
+MISSING: Any = object()  # no plan has been made yet; None: there is no kernel, so no plan
+NONE: frozenset[int] = frozenset()  # no input is the output itself
 
 
 class Operand(NamedTuple):
@@ -89,7 +93,9 @@ def run_loop(
     key = (entry, in_place)
     plan = decisions.plans.get(key, MISSING)
     if plan is MISSING:
-        plan = decisions.plans[key] = _planned(iterator, decisions, entry, output, in_place)
+        plan = decisions.plans[key] = plan_for_iterator(
+            iterator, decisions, entry, output, in_place
+        )
     if plan is None:
         return False
     gains = WORTH_COMPILING
@@ -128,7 +134,7 @@ def _run(
     plan.run(*addresses)
 
 
-def _planned(
+def plan_for_iterator(
     iterator: TensorIterator,
     decisions: Decisions,
     entry: ScalarFunction,
@@ -163,15 +169,17 @@ def _planned(
         Operand(WORDS[d], _number_type(t), s) for d, t, s in zip(dtypes, targets, strides[1:])
     ]
     operands += [Operand(WORDS[common], _number_type(common), none)] * loop_numbers
-    return planned(function.bind(T=_number_type(common)), sizes, tuple(operands), in_place)
+    return plan_for_operands(
+        function.bind(T=_number_type(common)), sizes, tuple(operands), in_place
+    )
 
 
 @lru_cache(maxsize=1 << 12)
-def planned(
+def plan_for_operands(
     function: DeviceFunction,
     sizes: tuple[int, ...],
     operands: tuple[Operand, ...],
-    in_place: frozenset[int] = frozenset(),
+    in_place: frozenset[int] = NONE,
 ) -> Plan | None:
     """The plan of the kernel that applies `function` to operands of these strides, the output
     first; None if there is none.
@@ -185,34 +193,58 @@ def planned(
     strides = [tuple(x.strides[d] for d in order) for x in operands]
     # operands that have a pointer of their own: the output, and inputs that are not the output
     read = [0, *(i + 1 for i in range(len(operands) - 1) if i not in in_place)]
-    names = ("out", *walks.OPERANDS[: len(operands) - 1])
+    entry = _entry(function, operands, strides, kind, read, in_place)
+    if entry is None:
+        return None
+    n, grain, size_numbers = _work(kind, sizes)
+    # rows and tiles always have four dimensions; those that are missing have stride 0
+    missing = 0 if kind == "flat" else walks.RANK - len(sizes)
+    stride_numbers = [s for i in read for s in (0,) * missing + strides[i]]
+    is_flat = kind == "flat" and all(s[0] in (0, 1) for s in strides)
+    return Plan(entry, n, grain, (*size_numbers, *stride_numbers), is_flat)
+
+
+def _entry(
+    function: DeviceFunction,
+    operands: tuple[Operand, ...],
+    strides: Sequence[Strides],
+    kind: str,
+    read: Sequence[int],
+    in_place: frozenset[int],
+) -> Any:
+    """The machine code of the walk `kind` that applies `function`; None if there is none.
+
+    `strides` are in the order of the walk, and `read` are the operands with pointers of their own.
+    """
+    inputs = walks.OPERANDS[: len(operands) - 1]  # "a", "b", ...
+    names = ("out", *inputs)
     # the template parameters of `walks`: OP, R, A, B, ..., OUT_STEP, A_STEP, ...
     bound = {"OP": function, "R": operands[0].converted}
-    bound |= {n.upper(): x.converted for n, x in zip(names[1:], operands[1:])}
-    bound |= {
-        f"{names[i].upper()}_STEP": strides[i][-1] if strides[i][-1] in (-1, 0, 1) else walks.ANY
-        for i in read
-    }
-    # rows and tiles always have four dimensions; those that are missing have size 1 and stride 0
-    missing = 0 if kind == "flat" else walks.RANK - len(sizes)
-    numbers = [s for i in read for s in (0,) * missing + strides[i]]
-    full = (1,) * missing + sizes
-    # items of work: elements, rows, or bands of HEIGHT rows; a thread gets at least GRAIN elements
+    for name, operand in zip(inputs, operands[1:]):
+        bound[name.upper()] = operand.converted
+    for i in read:
+        step = strides[i][-1]
+        bound[f"{names[i].upper()}_STEP"] = step if step in (-1, 0, 1) else walks.ANY
+    pointers = [f"*{operands[i].word}" for i in read]
+    per_operand = 1 if kind == "flat" else walks.RANK  # strides
+    n_numbers = (0 if kind == "flat" else 3) + per_operand * len(read)
+    signature = " ".join(pointers + ["i8"] * n_numbers)
+    return machine_code_of(walks.walk(kind, len(inputs), in_place).bind(**bound), signature)
+
+
+def _work(kind: str, sizes: tuple[int, ...]) -> tuple[int, int, tuple[int, ...]]:
+    """(items of work, how many of them are worth a thread, the sizes that the kernel is told).
+
+    An item is an element, a row, or a band of HEIGHT rows; a thread gets at least GRAIN elements.
+    """
     if kind == "flat":
-        n, grain = sizes[0], GRAIN
-    elif kind == "rows":
-        n, grain = full[0] * full[1] * full[2], max(1, GRAIN // full[3])
-        numbers = [full[1], full[2], full[3], *numbers]
-    else:
-        n, grain = (
-            full[0] * full[1] * -(-full[2] // walks.HEIGHT),
-            max(1, GRAIN // (full[3] * walks.HEIGHT)),
-        )
-        numbers = [full[1], full[2], full[3], *numbers]
-    signature = " ".join([f"*{operands[i].word}" for i in read] + ["i8"] * len(numbers))
-    entry = machine_code_of(walks.walk(kind, len(operands) - 1, in_place).bind(**bound), signature)
-    is_flat = kind == "flat" and all(s[0] in (0, 1) for s in strides)
-    return None if entry is None else Plan(entry, n, grain, tuple(numbers), is_flat)
+        return sizes[0], GRAIN, ()
+    # four dimensions, of which the outer ones may be of size 1
+    d0, d1, height, width = (1,) * (walks.RANK - len(sizes)) + sizes
+    if kind == "rows":
+        return d0 * d1 * height, max(1, GRAIN // width), (d1, height, width)
+    bands = -(-height // walks.HEIGHT)
+    return d0 * d1 * bands, max(1, GRAIN // (width * walks.HEIGHT)), (d1, height, width)
 
 
 def choose_walk(sizes: tuple[int, ...], strides: Sequence[Strides]) -> tuple[str, list[int]]:
@@ -233,10 +265,6 @@ def choose_walk(sizes: tuple[int, ...], strides: Sequence[Strides]) -> tuple[str
                 if s[d] == 1 and sizes[d] >= SHORT:
                     return "tiles", [*(e for e in order[:-1] if e != d), d, order[-1]]
     return "rows", order
-
-
-SHORT = 8  # a row of fewer elements is not worth a loop
-MISSING: Any = object()
 
 
 def _in_place(output: Tensor, inputs: Sequence[Any]) -> frozenset[int] | None:
@@ -281,9 +309,6 @@ def _span(t: TensorImpl) -> tuple[int, int]:
         return 0, 0
     begin = t.data_ptr()
     return begin, begin + g.span * g.dtype.itemsize
-
-
-NONE: frozenset[int] = frozenset()
 
 
 def _strides(x: Any, shape: tuple[int, ...]) -> Strides:

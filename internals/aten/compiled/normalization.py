@@ -39,6 +39,83 @@ has_weight = template("has_weight")
 has_bias = template("has_bias")
 
 
+def layer_norm(
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+    out: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+) -> bool:
+    """Fill `out` with the normalized rows of `x`, `mean` with their means and `rstd` with their
+    reciprocal standard deviations.
+
+    All are contiguous and of one dtype, `mean` has an element for each row. False if numpy has to
+    do it.
+    """
+    rows = mean.numel()
+    n, word = x.numel() // rows, WORD[x.dtype.np.char]
+    bound = layer_norm_of_rows.bind(**_forward_bindings(x, weight, bias))
+    # in place of a weight or bias that is missing stands x, which the kernel does not read as such
+    addresses = [backed_ptr(x if t is None else t) for t in (x, weight, bias, out, mean, rstd)]
+    return run(bound, " ".join([word] * 6), rows, max(1, GRAIN // n), *addresses, n, eps)
+
+
+def group_norm(
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    groups: int,
+    eps: float,
+    out: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+) -> bool:
+    """`layer_norm` for `x` (N, C, ...) whose channels are in `groups` groups; `mean` has an element
+    for each group of each sample, and weight and bias one for each channel.
+    """
+    rows, channels = mean.numel(), x.shape[1] // groups
+    n, word = x.numel() // rows, WORD[x.dtype.np.char]
+    bound = group_norm_of_rows.bind(**_forward_bindings(x, weight, bias))
+    addresses = [backed_ptr(x if t is None else t) for t in (x, weight, bias, out, mean, rstd)]
+    sizes, words = (channels, n // channels, groups), " ".join([word] * 6)
+    return run(bound, words, rows, max(1, GRAIN // n), *addresses, *sizes, eps)
+
+
+def layer_norm_backward(
+    g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, dx: Tensor
+) -> Any:
+    """Fill `dx`; returns the gradients of weight and bias as one float64 array (2, n). None if
+    numpy has to do it.
+
+    Without a weight it is an empty array, (2, 0). All tensors are contiguous and of one dtype.
+    """
+    rows = mean.numel()
+    n, word = x.numel() // rows, WORD[x.dtype.np.char]
+    bound, words = layer_norm_backward_of_rows.bind(**_bindings(x, weight)), " ".join([word] * 8)
+    blocks = -(-rows // BLOCK)
+    parts = np.empty((2, blocks, n if weight is not None else 0), x.dtype.np)
+    addresses = [backed_ptr(t) for t in (g, x, mean, rstd, x if weight is None else weight, dx)]
+    grain = max(1, GRAIN // (BLOCK * n))
+    addresses += [address(parts), address(parts) + parts[0].nbytes]  # of weights, of biases
+    done = run(bound, words, blocks, grain, *addresses, rows, n)
+    return parts.sum(1, np.float64) if done else None
+
+
+def _forward_bindings(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> dict[str, Any]:
+    """The template parameters of `layer_norm_of_rows` and `group_norm_of_rows`, for `bind`."""
+    return {**_bindings(x, weight), "has_bias": bias is not None, "term": identity}
+
+
+def _bindings(x: Tensor, weight: Tensor | None) -> dict[str, Any]:
+    """The template parameters of all kernels here, for `bind`."""
+    return {"T": x.dtype.np.type, "W": np.float64, "has_weight": weight is not None}
+
+
+# The kernels, one of whose items of work is a row or a block of rows.
+
+
 @inline
 def row_moments(x: Elements, start: int, n: int, stride: int) -> Any:
     """(mean, variance), as W."""
@@ -134,7 +211,15 @@ def layer_norm_backward_of_rows(
     n: int,
 ) -> None:
     """The gradients dx (rows, n), and partial sums of those of weight and bias, (blocks, n). One
-    item of work is a block of rows."""
+    item of work is a block of rows.
+
+    With h = g * weight and d = x - mean, of one row,
+
+        dx = rstd * (h - mean(h) - d * rstd^2 * mean(h * d))
+
+    The second term is there because the row's mean depends on x, the third because its variance
+    does.
+    """
     for block in range(begin, end):
         sums_at = block * n
         if has_weight:
@@ -143,19 +228,19 @@ def layer_norm_backward_of_rows(
                 dbiases[sums_at + i] = T(0)
         for row in range(block * BLOCK, min(block * BLOCK + BLOCK, rows)):
             start, mean, rstd = row * n, means[row], rstds[row]
-            level, along = W(0), W(0)
+            sum_h, sum_hd = W(0), W(0)
             for first in range(0, n, SUM_CHUNK):
                 a, b = gradient_sums(g, x, weight, start, first, min(first + SUM_CHUNK, n), mean)
-                level += a
-                along += b
-            # the mean and the variance depend on x: h loses its mean, and its part along x - mean
-            level, along = T(level / W(n)), T(along * W(rstd * rstd) / W(n))
+                sum_h += a
+                sum_hd += b
+            mean_h = T(sum_h / W(n))
+            scaled_mean_hd = T(sum_hd * W(rstd * rstd) / W(n))  # rstd^2 * mean(h * d)
             for i in range(n):
-                distance = x[start + i] - mean
+                d = x[start + i] - mean
                 h = g[start + i] * weight[i] if has_weight else g[start + i]
-                dx[start + i] = rstd * ((h - level) - distance * along)
+                dx[start + i] = rstd * ((h - mean_h) - d * scaled_mean_hd)
                 if has_weight:
-                    dweights[sums_at + i] += g[start + i] * (distance * rstd)
+                    dweights[sums_at + i] += g[start + i] * (d * rstd)
                     dbiases[sums_at + i] += g[start + i]
 
 
@@ -163,82 +248,12 @@ def layer_norm_backward_of_rows(
 def gradient_sums(
     g: Elements, x: Elements, weight: Elements, start: int, first: int, last: int, mean: float
 ) -> Any:
-    """(the sum of h, the sum of h * (x - mean)) for h = g * weight, as W."""
-    level, along = W(0), W(0)
+    """(the sum of h, the sum of h * d), as W, for h = g * weight and d = x - mean, from element
+    `first` of a row up to `last`.
+    """
+    sum_h, sum_hd = W(0), W(0)
     for i in range(first, last):
         h = g[start + i] * weight[i] if has_weight else g[start + i]
-        level += W(h)
-        along += W(h * (x[start + i] - mean))
-    return level, along
-
-
-def layer_norm(
-    x: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: float,
-    out: Tensor,
-    mean: Tensor,
-    rstd: Tensor,
-) -> bool:
-    """Fill `out` with the normalized rows of `x`, `mean` with their means and `rstd` with their
-    reciprocal standard deviations.
-
-    All are contiguous and of one dtype, `mean` has an element for each row. False if numpy has to
-    do it.
-    """
-    rows = mean.numel()
-    n, word = x.numel() // rows, WORD[x.dtype.np.char]
-    bound = layer_norm_of_rows.bind(**_bindings(x, weight, bias))
-    # in place of a weight or bias that is missing stands x, which the kernel does not read as such
-    addresses = [backed_ptr(x if t is None else t) for t in (x, weight, bias, out, mean, rstd)]
-    return run(bound, " ".join([word] * 6), rows, max(1, GRAIN // n), *addresses, n, eps)
-
-
-def group_norm(
-    x: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    groups: int,
-    eps: float,
-    out: Tensor,
-    mean: Tensor,
-    rstd: Tensor,
-) -> bool:
-    """`layer_norm` for `x` (N, C, ...) whose channels are in `groups` groups; `mean` has an element
-    for each group of each sample, and weight and bias one for each channel.
-    """
-    rows, channels = mean.numel(), x.shape[1] // groups
-    n, word = x.numel() // rows, WORD[x.dtype.np.char]
-    bound = group_norm_of_rows.bind(**_bindings(x, weight, bias))
-    addresses = [backed_ptr(x if t is None else t) for t in (x, weight, bias, out, mean, rstd)]
-    sizes, words = (channels, n // channels, groups), " ".join([word] * 6)
-    return run(bound, words, rows, max(1, GRAIN // n), *addresses, *sizes, eps)
-
-
-def layer_norm_backward(
-    g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, dx: Tensor
-) -> Any:
-    """Fill `dx`; returns the gradients of weight and bias as one float64 array (2, n). None if
-    numpy has to do it.
-
-    Without a weight it is an empty array, (2, 0). All tensors are contiguous and of one dtype.
-    """
-    rows = mean.numel()
-    n, word = x.numel() // rows, WORD[x.dtype.np.char]
-    bindings = {**_bindings(x, weight, None)}
-    del bindings["has_bias"], bindings["term"]
-    bound, words = layer_norm_backward_of_rows.bind(**bindings), " ".join([word] * 8)
-    blocks = -(-rows // BLOCK)
-    parts = np.empty((2, blocks, n if weight is not None else 0), x.dtype.np)
-    addresses = [backed_ptr(t) for t in (g, x, mean, rstd, x if weight is None else weight, dx)]
-    grain = max(1, GRAIN // (BLOCK * n))
-    addresses += [address(parts), address(parts) + parts[0].nbytes]  # of weights, of biases
-    done = run(bound, words, blocks, grain, *addresses, rows, n)
-    return parts.sum(1, np.float64) if done else None
-
-
-def _bindings(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> dict[str, Any]:
-    """The kernels' template parameters, for `bind`."""
-    given = {"has_weight": weight is not None, "has_bias": bias is not None}
-    return {"T": x.dtype.np.type, "W": np.float64, "term": identity, **given}
+        sum_h += W(h)
+        sum_hd += W(h * (x[start + i] - mean))
+    return sum_h, sum_hd

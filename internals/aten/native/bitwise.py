@@ -22,14 +22,14 @@ from internals.core.dtype import FLOATING
 from internals.core.scalar import Scalar
 from internals.core.tensor_impl import Tensor
 
-from .real import integral
+from .real import run_integral
 
 # self · 2**other; bits that do not fit are cut off.
-bitwise_left_shift = partial(integral, "lshift_cpu", np.left_shift)
+bitwise_left_shift = partial(run_integral, "lshift_cpu", np.left_shift)
 
 
 # self / 2**other rounded down: the sign is shifted in.
-bitwise_right_shift = partial(integral, "rshift_cpu", np.right_shift)
+bitwise_right_shift = partial(run_integral, "rshift_cpu", np.right_shift)
 
 
 def _bits(

@@ -125,7 +125,9 @@ def _check(border: Border, n: int, t: Tensor, padding: Sequence[int]) -> tuple[i
     """
     if len(padding) != 2 * n:
         raise RuntimeError(f"padding size is expected to be {2 * n}, but got: {len(padding)}")
-    if t.dim() not in (n + 1, n + 2) or 0 in t.shape[t.dim() == n + 2 :]:
+    has_batch = t.dim() == n + 2
+    sizes_of_item = t.shape[1:] if has_batch else t.shape
+    if t.dim() not in (n + 1, n + 2) or 0 in sizes_of_item:
         raise RuntimeError(
             f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and "
             f"other non-zero dimensions for input, but got: {list(t.shape)}"

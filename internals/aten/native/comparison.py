@@ -22,6 +22,10 @@ from internals.core.dtype import COMPLEX, bool_
 from internals.core.scalar import Scalar
 from internals.core.tensor_impl import Tensor
 
+# `comparison(np.equal, a, b, out)` gives the same as the line of the logical operators below,
+# `TensorIterator((a, b), out, result=bool_).run(np.equal)`, on a shorter path for small operands
+# that lie in memory alike (`_generated/fast_lane.py`).
+
 
 def eq(self: Tensor, other: Scalar | Tensor, out: Tensor | None = None) -> Any:
     """self == other, elementwise; False where either is NaN."""

@@ -19,7 +19,7 @@ from internals.core.dtype import COMPLEX, FLOATING, SCALAR_TYPE_NAME
 from internals.core.tensor_impl import Array, Tensor
 
 from . import pointwise
-from .real import real
+from .real import run_floating
 
 
 def signbit(self: Tensor, out: Tensor | None = None) -> Any:
@@ -35,12 +35,12 @@ def signbit(self: Tensor, out: Tensor | None = None) -> Any:
 
 
 # |self| with the sign of `other`, -0.0 included. Raises NotImplementedError for complex.
-copysign = partial(real, "copysign_cpu", np.copysign)
+copysign = partial(run_floating, "copysign_cpu", np.copysign)
 
 
 # The next floating-point number after self in the direction of `other`. Raises NotImplementedError
 # unless floating.
-nextafter = partial(real, "nextafter_cpu", np.nextafter, promote="common")
+nextafter = partial(run_floating, "nextafter_cpu", np.nextafter, promote="common")
 
 
 def frexp(self: Tensor, out: Sequence[Tensor] | None = None) -> Any:

@@ -1,5 +1,5 @@
-"""Checks of the tensors given to the kernel of a gradient (`aten/src/ATen/TensorUtils.cpp`:
-`check_dim_size`).
+"""Checks of the tensors given to `X_backward`, the kernel of a gradient
+(`aten/src/ATen/TensorUtils.cpp`: `check_dim_size`).
 
 Autograd only passes tensors that fit. A direct call of `X_backward` may pass any, and without a
 check the kernel would read outside their memory.
@@ -16,18 +16,20 @@ from typing import Any
 from internals.core.tensor_impl import Tensor
 
 
-def check_result(t: Tensor, sizes: Sequence[int]) -> None:
-    """Raises RuntimeError, with PyTorch's message, unless `t` has the sizes of the result of the
-    forward pass.
+def check_grad_output(grad_output: Tensor, result_sizes: Sequence[int]) -> None:
+    """Raises RuntimeError, with PyTorch's message, unless `grad_output` has the sizes of the result
+    of the forward pass.
     """
-    for dim, n in enumerate(sizes):
-        if t.dim() != len(sizes) or t.shape[dim] != n:
-            got = f"dimension {t.dim()} and " + (
-                f"tensor.size[{dim}] = {t.shape[dim]}" if dim < t.dim() else "no such size"
-            )
+    dims, result_dims = grad_output.dim(), len(result_sizes)
+    for dim, n in enumerate(result_sizes):
+        if dims != result_dims or grad_output.shape[dim] != n:
+            if dim < dims:
+                size = f"tensor.size[{dim}] = {grad_output.shape[dim]}"
+            else:
+                size = "no such size"
             raise RuntimeError(
-                f"Expected a tensor of dimension {len(sizes)} and tensor.size[{dim}] == {n} but "
-                f"got: {got}"
+                f"Expected a tensor of dimension {result_dims} and tensor.size[{dim}] == {n} but "
+                f"got: dimension {dims} and {size}"
             )
 
 

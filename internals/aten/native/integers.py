@@ -9,13 +9,13 @@ from functools import partial
 
 import numpy as np
 
-from .real import integral
+from .real import run_integral
 
 # The greatest common divisor, never negative; gcd(0, 0) is 0. Raises NotImplementedError unless
 # integers.
-gcd = partial(integral, "gcd_cpu", np.gcd)
+gcd = partial(run_integral, "gcd_cpu", np.gcd)
 
 
 # The least common multiple, never negative; 0 if either is 0. Raises NotImplementedError unless
 # integers.
-lcm = partial(integral, "lcm_cpu", np.lcm)
+lcm = partial(run_integral, "lcm_cpu", np.lcm)

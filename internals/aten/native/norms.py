@@ -60,9 +60,9 @@ def linalg__powsum(
         return store(
             self,
             lambda: total(_magnitudes(self) ** float(ord), dims),
-            dims,
-            keepdim,
-            kind.to_real(),
+            dims=dims,
+            keepdim=keepdim,
+            d=kind.to_real(),
         )
 
 
@@ -126,7 +126,16 @@ def logsumexp(
             largest = np.where(np.isinf(largest), 0, largest)
             return np.log(total(np.exp(a - largest), dims)) + np.squeeze(largest, dims)
 
-    return store(self, loop, dims, keepdim, d if out is None else out.dtype, out, "norms.logsumexp")
+    # `name`: the kernel that computes the result on a GPU, where `loop` is not run
+    return store(
+        self,
+        loop,
+        dims=dims,
+        keepdim=keepdim,
+        d=d if out is None else out.dtype,
+        out=out,
+        name="norms.logsumexp",
+    )
 
 
 def check_norm_dtype(name: str, wanted: dtype | None, given: dtype) -> None:
@@ -186,7 +195,7 @@ def _norm(
             keepdim,
             d,
             out,
-            "norms.norm",
+            "norms.norm",  # the kernel on a GPU, which is called with `dims` and p
             p,
         )
 

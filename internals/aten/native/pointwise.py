@@ -27,7 +27,7 @@ from internals.core.scalar import Scalar, checked
 from internals.core.tensor_impl import Tensor, empty_contiguous
 
 from . import loops
-from .real import real
+from .real import run_floating
 
 
 def add(self: Tensor, other: Scalar | Tensor, alpha: Scalar = 1, out: Tensor | None = None) -> Any:
@@ -114,7 +114,7 @@ def hypot(self: Tensor, other: Tensor, out: Tensor | None = None) -> Any:
     """sqrt(self² + other²), where the squares do not overflow. Raises NotImplementedError unless
     floating.
     """
-    return real("hypot_cpu", np.hypot, self, other, out=out, promote="common")
+    return run_floating("hypot_cpu", np.hypot, self, other, out=out, promote="common")
 
 
 def heaviside(self: Tensor, values: Tensor, out: Tensor | None = None) -> Any:

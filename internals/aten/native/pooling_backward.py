@@ -25,7 +25,7 @@ from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import Array, Tensor, empty_contiguous, snapshot
 from internals.machine_code.settings import use_compiled
 
-from .gradient_checks import check_result
+from .gradient_checks import check_grad_output
 from .memory_format import empty_as
 from .pooling import (
     COMPILED,
@@ -256,9 +256,10 @@ def check_pool_gradient(
     `self` to images of `size` gives, and their dtypes fit.
     """
     check_same_dtype(self, grad_output)
-    for t in (grad_output,) if indices is None else (grad_output, indices):
-        check_result(t, [*self.shape[: -len(size)], *size])
+    result_sizes = [*self.shape[: -len(size)], *size]
+    check_grad_output(grad_output, result_sizes)
     if indices is not None:
+        check_grad_output(indices, result_sizes)  # they have the sizes of the result, too
         check_is(dt.int64, indices)
 
 

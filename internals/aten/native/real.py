@@ -1,8 +1,11 @@
-"""Element-wise functions of real numbers or of integers, and the dtypes they take
+"""Runs a loop over tensors, element by element, for operators that take floating point numbers
+only (`run_floating`) or integers only (`run_integral`)
 (`aten/src/ATen/Dispatch.h`: `AT_DISPATCH_FLOATING_TYPES_AND`).
 
-A kernel for which numpy or scipy has a loop is one line: `erfinv = partial(real, "erfinv_vml_cpu",
-"erfinv")`. The first argument is PyTorch's name of the kernel, which its errors contain.
+A kernel for which numpy or scipy has a loop is one line. The first argument is PyTorch's name of
+the kernel, which its errors contain:
+
+    erfinv = partial(run_floating, "erfinv_vml_cpu", "erfinv")
 
 How the real one differs: the list of dtypes is a macro around each loop.
 """
@@ -20,11 +23,12 @@ from internals.core.dtype import FLOATING, INTEGRAL
 from internals.core.tensor_impl import Tensor
 
 
-def real(
+def run_floating(
     kernel: str, loop: Any, *inputs: Any, out: Any = None, promote: str = "float", half: bool = True
 ) -> Any:
-    """`loop`, a function or the name of one in `scipy.special`, over tensors and numbers, which
-    broadcast. Integers become the default dtype first; if `promote` is "common", they are refused.
+    """Runs a loop over floating point tensors and numbers, which broadcast. `loop` is a function or
+    the name of one in `scipy.special`. Integers become the default dtype first; if `promote` is
+    "common", they are refused.
 
     Raises NotImplementedError for complex numbers, and for half precision where `half` is False.
     """
@@ -35,9 +39,11 @@ def real(
     return it.run(getattr(special, loop) if loop.__class__ is str else loop)
 
 
-def integral(kernel: str, loop: Callable[..., Any], *inputs: Any, out: Tensor | None = None) -> Any:
-    """`loop` over tensors and numbers of integers. Raises NotImplementedError for every other
-    dtype, bool included.
+def run_integral(
+    kernel: str, loop: Callable[..., Any], *inputs: Any, out: Tensor | None = None
+) -> Any:
+    """Runs a loop over tensors and numbers of integers, which broadcast. Raises NotImplementedError
+    for every other dtype, bool included.
     """
     it = TensorIterator(inputs, out)
     if it.common_dtype.category != INTEGRAL:

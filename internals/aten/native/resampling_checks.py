@@ -15,7 +15,7 @@ from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.tensor_impl import Tensor
 
-from .gradient_checks import check_result
+from .gradient_checks import check_grad_output
 
 
 def check_input(t: Tensor, output_size: Sequence[int], dims: int, kernel: str) -> None:
@@ -41,7 +41,7 @@ def check_gradient(
     _check_sizes(input_size, output_size, dims)
     expected = [*input_size[:2], *output_size]
     if dims == 1:
-        check_result(grad, expected)
+        check_grad_output(grad, expected)
     elif grad.dim() != dims + 2:
         raise RuntimeError(
             f"Expected grad_output to be a tensor of dimension {dims + 2} but got: dimension "

@@ -5,6 +5,9 @@ The gradient needs the slopes, so `rrelu_with_noise` writes them to its argument
 the other elements. It is one of few operators that write to an argument and yet return a new
 tensor; its schema says so: `Tensor(b!) noise`.
 
+These kernels run other operators, on `detach()`ed tensors: `rrelu_with_noise` has a derivative of
+its own, so what it is composed of must not be recorded.
+
 How the real one differs: in training its loop draws and multiplies, element after element.
 """
 

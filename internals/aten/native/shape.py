@@ -40,12 +40,19 @@ def flip(self: Tensor, dims: Sequence[int]) -> Any:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
     g = self._geometry
     out = empty(geometry(g.sizes, strides_like(self), g.dtype, g.device))
+    if not g.stored:
+        return on_device("moving.flip", out, self, wrapped)
     if g.stored >= settings.least and _flipped_by_machine_code(out, self, wrapped):
         return out
-    if g.stored:
-        array(out)[...] = np.flip(array(self), tuple(wrapped)) if g.sizes else array(self)
-        return out
-    return on_device("moving.flip", out, self, wrapped)
+    array(out)[...] = np.flip(array(self), tuple(wrapped)) if g.sizes else array(self)
+    return out
+
+
+def _flipped_by_machine_code(out: Tensor, self: Tensor, dims: Sequence[int]) -> bool:
+    """Fill `out` by machine code; False where numpy has to do it."""
+    from internals.aten.compiled.copying import copy_reversed
+
+    return copy_reversed(out, self, dims)
 
 
 def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
@@ -80,13 +87,6 @@ def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
     return out
 
 
-def _flipped_by_machine_code(out: Tensor, self: Tensor, dims: Sequence[int]) -> bool:
-    """Fill `out` by machine code; False where numpy has to do it."""
-    from internals.aten.compiled.copying import copy_reversed
-
-    return copy_reversed(out, self, dims)
-
-
 def _rolled(n: int, shift: int) -> list[tuple[slice, slice]]:
     """(target, source) slices of a dimension of size n that is shifted by 0 <= shift < n: one pair,
     or two if some elements enter at the other end.
@@ -110,11 +110,12 @@ def repeat(self: Tensor, repeats: Sequence[int]) -> Any:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {sizes}")
     out = empty_contiguous(sizes, self.dtype, self.device)
-    if out._geometry.stored:
-        # the result as (r0, n0, r1, n1, ...), to which (1, n0, 1, n1, ...) broadcasts
-        split = [x for n, r in zip(padded, repeats) for x in (r, n)]
-        array(out).reshape(split)[...] = array(self).reshape([x for n in padded for x in (1, n)])
-    return on_device("moving.repeat", out, self, padded, repeats)
+    if not out._geometry.stored:
+        return on_device("moving.repeat", out, self, padded, repeats)
+    # the result as (r0, n0, r1, n1, ...), to which (1, n0, 1, n1, ...) broadcasts
+    split = [x for n, r in zip(padded, repeats) for x in (r, n)]
+    array(out).reshape(split)[...] = array(self).reshape([x for n in padded for x in (1, n)])
+    return out
 
 
 def tile(self: Tensor, dims: Sequence[int]) -> Any:
@@ -183,19 +184,6 @@ def repeat_interleave_self_int(
     return ops.flatten_using_ints(ops.clone(spread, contiguous_format), d, d + 1)
 
 
-# Checks for all devices
-
-
-def check_repeats(repeats: Tensor, kernel: str) -> None:
-    """Raises NotImplementedError, naming `kernel`, unless `repeats` is int32 or int64, RuntimeError
-    unless it is 1-d.
-    """
-    if repeats.dtype not in (dt.int64, dt.int32):
-        raise not_implemented(kernel, repeats.dtype)
-    if repeats.dim() != 1:
-        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-
-
 def broadcast_tensors(tensors: Sequence[Any]) -> Any:
     """All tensors expanded to the shape that they broadcast to; those that have it are returned
     themselves.
@@ -211,15 +199,28 @@ def _triangle(
     if self.dim() < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     out = set_output(self.shape, self.dtype, out, out is self, self.device)
-    if out._geometry.stored:
-        rows, columns = self.shape[-2:]
-        # clamped: beyond the matrix all diagonals are alike, and numpy would overflow for huge ones
-        array(out)[...] = loop(array(self), max(-rows, min(diagonal, columns)))
-        return out
-    return on_device("moving.triangle", out, self, diagonal, loop is np.tril)
+    if not out._geometry.stored:
+        return on_device("moving.triangle", out, self, diagonal, loop is np.tril)
+    rows, columns = self.shape[-2:]
+    # clamped: beyond the matrix all diagonals are alike, and numpy would overflow for huge ones
+    array(out)[...] = loop(array(self), max(-rows, min(diagonal, columns)))
+    return out
 
 
 # The lower triangle of a matrix or a batch of them; zeros above the `diagonal`-th diagonal.
 tril = partial(_triangle, "tril", np.tril)
 # The upper triangle of a matrix or a batch of them; zeros below the `diagonal`-th diagonal.
 triu = partial(_triangle, "triu", np.triu)
+
+
+# A check that the CUDA kernel of repeat_interleave makes, too.
+
+
+def check_repeats(repeats: Tensor, kernel: str) -> None:
+    """Raises NotImplementedError, naming `kernel`, unless `repeats` is int32 or int64, RuntimeError
+    unless it is 1-d.
+    """
+    if repeats.dtype not in (dt.int64, dt.int32):
+        raise not_implemented(kernel, repeats.dtype)
+    if repeats.dim() != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")

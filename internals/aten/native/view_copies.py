@@ -7,8 +7,9 @@ own, for programs in which no two tensors may share memory. They are generated h
 and `copied`. A twin has the derivative of its view, under a name of its own: SelectBackward0_copy.
 
 How the real one differs: `split_copy`, `unbind_copy` and their kind also have an out=, a list of
-tensors. `detach_copy`, and `view_copy` to another dtype, through which no gradient flows, ask for
-one there nevertheless, and fail.
+tensors. `torch.detach_copy(x)` of an x that requires a gradient has a `grad_fn` there, a
+`NotImplemented` node, so a backward pass through it fails; here it is cut off from autograd, as
+`detach(x)` is.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ def copied(views: Any) -> Any:
 
 
 def viewed(self: Tensor, size: Sequence[int]) -> Any:
-    """`view`, or where the strides do not allow it, `view` of a contiguous copy. Raises
-    RuntimeError unless the product of the sizes is the number of elements.
+    """The kernel of `view` as `view_copy` calls it: the view, or where the strides do
+    not allow it, `view` of a contiguous copy. Raises RuntimeError unless the product of the sizes
+    is the number of elements.
     """
     if view_strides(self.shape, self.stride(), infer_size(size, self.numel())) is None:
         self = copied(self)
@@ -56,9 +58,3 @@ def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Any:
     if length < 0 or first + length > n:
         raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({n}).")
     return copied(slice(self, dim, first, first + length))
-
-
-def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether both have one storage, and the same offset, sizes and strides."""
-    same = self._storage is tensor._storage and self._offset == tensor._offset
-    return same and tuple(self.shape) == tuple(tensor.shape) and self.stride() == tensor.stride()

@@ -387,6 +387,12 @@ def unbind(self: Tensor, dim: int = 0) -> Any:
     return tuple(select(self, d, i) for i in range(self.size(d)))
 
 
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both are the same view: of one storage, with the same offset, sizes and strides."""
+    same = self._storage is tensor._storage and self._offset == tensor._offset
+    return same and tuple(self.shape) == tuple(tensor.shape) and self.stride() == tensor.stride()
+
+
 def _layout(t: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Sizes and strides as plain tuples, to be cut and joined."""
     return tuple(t._geometry.sizes), t._geometry.strides

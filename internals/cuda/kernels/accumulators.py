@@ -4,7 +4,9 @@
 A sum needs one number. The position of the largest element needs the element too, and a variance
 needs a mean, a sum of squares and a count (Welford). For each of the three there are four
 functions, with which threads hand accumulators to each other: allocate slots, `put` one into a
-slot, `get` it from there, and `shuffle` it from lane to lane of a warp.
+slot, `get` it from there, and `shuffle` it from lane to lane of a warp. The function that launches
+a reduction picks one of the three by name: `block_reduction.accumulator("pair", float32, int64)`
+has the four functions for these types, from which `block_total` makes a reduction over a block.
 
 A slot is the same position in up to three arrays, in shared memory or, for partial results, in
 global memory. An accumulator with fewer parts is given 0 for the arrays that it does not need.
@@ -15,12 +17,19 @@ this.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from internals.machine_code.records import Element, Elements
 
 from ..language import cuda, device_function, template
 
 T = template("T")  # the numpy scalar type of the numbers
 S = template("S")  # that of the second part of a pair
+
+Pair: TypeAlias = tuple[Element, Element]
+"""An accumulator of two numbers."""
+Triple: TypeAlias = tuple[Element, Element, Element]
+"""An accumulator of three numbers."""
 
 THREADS = 256  # the largest block that reduces
 WARPS = THREADS // 32
@@ -62,7 +71,7 @@ def pair_slots():
 
 
 @device_function
-def put_pair(first: Elements, second: Elements, third: Elements, at: int, acc: Elements):
+def put_pair(first: Elements, second: Elements, third: Elements, at: int, acc: Pair):
     first[at] = acc[0]
     second[at] = acc[1]
 
@@ -73,7 +82,7 @@ def get_pair(first: Elements, second: Elements, third: Elements, at: int):
 
 
 @device_function
-def shuffle_pair(acc: Elements, distance: int):
+def shuffle_pair(acc: Pair, distance: int):
     return cuda.shfl_down_sync(WARP, acc[0], distance), cuda.shfl_down_sync(WARP, acc[1], distance)
 
 
@@ -87,7 +96,7 @@ def triple_slots():
 
 
 @device_function
-def put_triple(first: Elements, second: Elements, third: Elements, at: int, acc: Elements):
+def put_triple(first: Elements, second: Elements, third: Elements, at: int, acc: Triple):
     first[at] = acc[0]
     second[at] = acc[1]
     third[at] = acc[2]
@@ -99,7 +108,7 @@ def get_triple(first: Elements, second: Elements, third: Elements, at: int):
 
 
 @device_function
-def shuffle_triple(acc: Elements, distance: int):
+def shuffle_triple(acc: Triple, distance: int):
     return (
         cuda.shfl_down_sync(WARP, acc[0], distance),
         cuda.shfl_down_sync(WARP, acc[1], distance),

@@ -170,7 +170,7 @@ def store_output(
     group: int,
     i: int,
     at: int,
-    total: int,
+    total: Element,
     how: Windows,
     alpha: Element,
     beta: Element,
@@ -195,7 +195,7 @@ def store_pixel(
     group: int,
     i: int,
     at: int,
-    total: int,
+    total: Element,
     how: Windows,
     alpha: Element,
     beta: Element,
@@ -220,7 +220,7 @@ def store_weight(
     group: int,
     i: int,
     q: int,
-    total: int,
+    total: Element,
     how: Windows,
     alpha: Element,
     beta: Element,
@@ -233,7 +233,7 @@ def store_weight(
 
 @kernel
 def direct(
-    c: int,
+    c: Elements,
     a: Elements,
     b: Elements,
     bias: Elements,

@@ -45,14 +45,14 @@ SHIFT_21, SHIFT_32 = np.uint64(21), np.uint64(32)
 @kernel
 def distribution4(
     out: Elements,
-    n: Elements,
-    sizes: int,
+    n: int,
+    sizes: tuple[int, ...],
     strides: tuple[int, ...],
     seed: int,
     offset: int,
     step: int,
-    a: Elements,
-    b: Elements,
+    a: Element,
+    b: Element,
 ):
     """Thread t fills elements t, t + step, t + 2 step and t + 3 step, and goes on from t + 4 step
     with four more words.
@@ -73,14 +73,14 @@ def distribution4(
 @kernel
 def distribution2(
     out: Elements,
-    n: Elements,
-    sizes: int,
+    n: int,
+    sizes: tuple[int, ...],
     strides: tuple[int, ...],
     seed: int,
     offset: int,
     step: int,
-    a: Elements,
-    b: Elements,
+    a: Element,
+    b: Element,
 ):
     """The same for numbers of 64 bits, of which four words make two."""
     first = cuda.grid(1)

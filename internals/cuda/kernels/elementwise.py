@@ -132,7 +132,7 @@ def ternary(
 
 
 @device_function
-def dense(i: int, sizes: int, strides: tuple[int, ...]):
+def dense(i: int, sizes: tuple[int, ...], strides: tuple[int, ...]):
     """The offset of element i if all operands lie in memory in one order, without gaps: then
     elements are numbered in that order.
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from internals.machine_code.records import Element, Elements
 
 from ..language import cuda, device_function, kernel, template
+from .accumulators import Pair
 from .assertion import check
 from .copy import split
 
@@ -58,7 +59,7 @@ def pick(
 
 @device_function
 def absorb_target(
-    acc: Elements,
+    acc: Pair,
     source: Elements,
     target: Elements,
     weight: Elements,
@@ -89,7 +90,7 @@ def write_sum(
     total: Elements,
     third: Elements,
     at: int,
-    acc: Elements,
+    acc: Pair,
     numbers: tuple[Element, ...],
 ):
     """Writes the sum of the losses, and the total weight, which the gradient needs."""
@@ -103,7 +104,7 @@ def write_mean(
     total: Elements,
     third: Elements,
     at: int,
-    acc: Elements,
+    acc: Pair,
     numbers: tuple[Element, ...],
 ):
     """Writes the weighted mean, NaN if all targets are ignored (0 / 0), and the total weight."""

@@ -20,6 +20,7 @@ import math
 from internals.machine_code.records import Elements
 
 from ..language import cuda, device_function, kernel, template
+from .accumulators import Triple
 from .block_reduction import lane_and_row
 from .copy import split
 
@@ -119,7 +120,7 @@ def move_average(running: Elements, value: Elements, momentum: float, factor: fl
 
 @device_function
 def write_statistics(
-    out: Elements, second: Elements, third: Elements, at: int, acc: Elements, eps: float
+    out: Elements, second: Elements, third: Elements, at: int, acc: Triple, eps: float
 ):
     """Writes mean, rstd and variance for batch norm, from the result of a Welford reduction: `acc`
     = (mean, sum of squared distances, count).

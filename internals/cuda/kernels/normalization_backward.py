@@ -22,6 +22,7 @@ from __future__ import annotations
 from internals.machine_code.records import Elements
 
 from ..language import cuda, device_function, kernel, template
+from .accumulators import Pair
 from .block_reduction import lane_and_row
 from .copy import offset_of, split
 
@@ -160,7 +161,7 @@ def scaled_gradient(
 
 
 @device_function
-def add_pairs(a: Elements, b: Elements):
+def add_pairs(a: Pair, b: Pair):
     """`combine` of two accumulators that are pairs of sums."""
     return a[0] + b[0], a[1] + b[1]
 

@@ -124,6 +124,6 @@ def write_part(
 
 
 @device_function
-def evenly(i: int, sizes: int, strides: tuple[int, ...]):
+def evenly(i: int, sizes: tuple[int, ...], strides: tuple[int, ...]):
     """`offset_of` for a single dimension, without a division."""
     return i * strides[0]

@@ -23,6 +23,7 @@ import math
 from internals.machine_code.records import Element, Elements
 
 from ..language import device_function, template
+from .accumulators import Pair, Triple
 
 T = template("T")  # the type to accumulate in
 R = template("R")  # the type that elements are converted to first
@@ -41,13 +42,13 @@ def neutral():
 
 
 @device_function
-def fold_number(acc: Element, x: Elements, i: int, p: Elements):
+def fold_number(acc: Element, x: Element, i: int, p: Element):
     """`fold` of all whose accumulator is a number: `take` prepares the element."""
     return combine(acc, take(x, p))
 
 
 @device_function
-def write_number(out: Elements, second: Element, third: Element, at: int, acc: Element, p: int):
+def write_number(out: Elements, second: Element, third: Element, at: int, acc: Element, p: Element):
     """`write` of all whose accumulator is a number."""
     out[at] = finish(acc, p)
 
@@ -114,13 +115,13 @@ def nowhere():
 
 
 @device_function
-def fold_index(acc: Element, x: Element, i: int, p: int):
+def fold_index(acc: Pair, x: Element, i: int, p: Element):
     """`fold` of an extreme with its position: element x is the pair (x, i)."""
     return combine(acc, (T(R(x)), S(i)))
 
 
 @device_function
-def first_largest(a: Elements, b: Elements):
+def first_largest(a: Pair, b: Pair):
     """The larger value with its position: NaN before all numbers, and the earlier one of equals."""
     a_is_nan, b_is_nan = a[0] != a[0], b[0] != b[0]
     if a[0] > b[0] or (a_is_nan and not b_is_nan):
@@ -131,7 +132,7 @@ def first_largest(a: Elements, b: Elements):
 
 
 @device_function
-def first_smallest(a: Elements, b: Elements):
+def first_smallest(a: Pair, b: Pair):
     """The smaller value with its position, otherwise the same."""
     a_is_nan, b_is_nan = a[0] != a[0], b[0] != b[0]
     if a[0] < b[0] or (a_is_nan and not b_is_nan):
@@ -143,7 +144,7 @@ def first_smallest(a: Elements, b: Elements):
 
 @device_function
 def write_value_and_index(
-    out: Elements, second: Elements, third: Element, at: int, acc: Elements, p: int
+    out: Elements, second: Elements, third: Element, at: int, acc: Pair, p: Element
 ):
     """`write` of `max` and `min` along a dimension: the value and its position."""
     out[at] = OUT(acc[0])
@@ -151,7 +152,7 @@ def write_value_and_index(
 
 
 @device_function
-def write_index(out: Elements, second: Element, third: Element, at: int, acc: Elements, p: int):
+def write_index(out: Elements, second: Element, third: Element, at: int, acc: Pair, p: Element):
     """`write` of `argmax` and `argmin`: the position."""
     out[at] = acc[1]
 
@@ -163,13 +164,13 @@ def no_exponentials():
 
 
 @device_function
-def fold_exponential(acc: Element, x: Element, i: int, p: int):
+def fold_exponential(acc: Pair, x: Element, i: int, p: Element):
     """`fold` of logsumexp: element x alone is (x, exp(x - x)) = (x, 1)."""
     return combine(acc, (T(R(x)), T(1)))
 
 
 @device_function
-def add_exponentials(a: Elements, b: Elements):
+def add_exponentials(a: Pair, b: Pair):
     """(largest, sum of exp(x - largest)) of both together. The sum whose largest element stays is
     not rescaled: at infinity, exp(inf - inf) would be NaN.
     """
@@ -180,7 +181,7 @@ def add_exponentials(a: Elements, b: Elements):
 
 
 @device_function
-def write_logarithm(out: Elements, second: Element, third: Element, at: int, acc: Elements, p: int):
+def write_logarithm(out: Elements, second: Element, third: Element, at: int, acc: Pair, p: Element):
     """`write` of logsumexp: log(sum of exp(x - largest)) + largest."""
     out[at] = OUT(math.log(acc[1]) + acc[0])
 
@@ -192,7 +193,7 @@ def no_moments():
 
 
 @device_function
-def fold_moments(acc: Elements, x: Element, i: int, p: int):
+def fold_moments(acc: Triple, x: Element, i: int, p: Element):
     """(mean, sum of squared distances from it, count) with one element more."""
     y = T(R(x))
     count = acc[2] + T(1)
@@ -202,7 +203,7 @@ def fold_moments(acc: Elements, x: Element, i: int, p: int):
 
 
 @device_function
-def merge_moments(a: Elements, b: Elements):
+def merge_moments(a: Triple, b: Triple):
     """The moments of the union of two sets (Chan's formula)."""
     if a[2] == T(0):
         return b
@@ -228,7 +229,7 @@ def deviation(squares: Element, freedom: Element):
 
 @device_function
 def write_moment(
-    out: Elements, second: Element, third: Element, at: int, acc: Elements, freedom: Element
+    out: Elements, second: Element, third: Element, at: int, acc: Triple, freedom: Element
 ):
     """`write` of a variance or standard deviation."""
     out[at] = OUT(finish(acc[1], freedom))
@@ -236,7 +237,7 @@ def write_moment(
 
 @device_function
 def write_moment_and_mean(
-    out: Elements, second: Elements, third: Element, at: int, acc: Elements, freedom: Element
+    out: Elements, second: Elements, third: Element, at: int, acc: Triple, freedom: Element
 ):
     """`write` of `var_mean` and `std_mean`: both, where the mean of no elements is NaN."""
     out[at] = OUT(finish(acc[1], freedom))

@@ -29,7 +29,7 @@ STORE = template("STORE")
 
 @kernel
 def row_products(
-    c: int,
+    c: Elements,
     a: Elements,
     b: Elements,
     addend: Elements,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from internals.machine_code.records import Element, Elements
+from internals.machine_code.records import Elements
 
 from ..language import cuda, kernel, template
 from .convolution import covering_index
@@ -26,7 +26,7 @@ WINDOW_ELEMENT = template("WINDOW_ELEMENT")  # `convolution.window_element`, wit
 
 
 @kernel
-def im2col(columns: Elements, x: Element, n: int, elements: int, windows: Element, how: Element):
+def im2col(columns: Elements, x: Elements, n: int, elements: int, windows: int, how: Windows):
     """columns[image, q, p] = element q of window p, of shape (images, elements, windows)."""
     e = cuda.grid(1)
     while e < n:
@@ -37,7 +37,7 @@ def im2col(columns: Elements, x: Element, n: int, elements: int, windows: Elemen
 
 
 @kernel
-def col2im(x: Elements, columns: Elements, n: int, windows: Element, how: Windows):
+def col2im(x: Elements, columns: Elements, n: int, windows: int, how: Windows):
     """Pixel number e, of all images and channels, is the sum over the elements of the kernel that
     meet it. `columns` is (images * channels, taps, windows).
     """

@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -90,10 +90,10 @@ def multiply(
         return
     *batch, m, n = result.shape
     k = a.shape[-1]
-    blocks = batch[0] if batch else 1
-    if blocks > LAST_BLOCK:  # more than a grid has along z: several launches
-        for first in range(0, blocks, LAST_BLOCK):
-            some = min(LAST_BLOCK, blocks - first)
+    matrices = batch[0] if batch else 1
+    if matrices > LAST_BLOCK:  # more than a grid has along z: several launches
+        for first in range(0, matrices, LAST_BLOCK):
+            some = min(LAST_BLOCK, matrices - first)
             part, x, y, z = (
                 t if t is None else t.narrow(0, first, some) for t in (result, a, b, addend)
             )
@@ -101,28 +101,78 @@ def multiply(
         return
     addend = result if addend is None else addend  # any array: with beta 0 it is not read
     where = GemmStrides(*map(_strides, (a, b, result, addend)))
-    if n == 1 or m > 8 * LAST_BLOCK > n:
-        # (a @ b).T is b.T @ a.T: a single column becomes a row, along which threads lie, and more
-        # rows than fit along y, 8 to a block, become columns
-        a, b, m, n = b, a, n, m
+    is_column = n == 1  # threads lie along a row, so a single column is better turned into one
+    is_too_high = m > 8 * LAST_BLOCK > n  # more rows than fit along y, 8 to a block; columns do
+    left, right = a, b
+    if is_column or is_too_high:
+        # (a @ b).T is b.T @ a.T: rows become columns
+        left, right, m, n = b, a, n, m
         where = GemmStrides(*map(_turned, (where.b, where.a, where.c, where.addend)))
-    T, acc = result.dtype.np.type, acc_type(result.dtype)
-    arrays = flat(result), flat(a), flat(b), flat(addend)
-    scaling = where, acc(alpha), acc(beta)
-    form = choose(m, n, k)
-    if form == "naive":
-        x, y = min(32, n), min(8, m)
-        naive(T)[(-(-n // x), -(-m // y), blocks), (x, y)](*arrays, m, n, k, *scaling)
-    elif form == "tiled":
-        side = tile_side()
-        tiled(T, side)[(-(-n // side), -(-m // side), blocks), (side, side)](
-            *arrays, m, n, k, *scaling
-        )
-    else:
-        how = blocking(m, n, blocks, result.dtype)
-        # a stride of 1 along k tells in which order to load the tiles
-        kernel = blocked(T, how, where.a[2] == 1, where.b[1] == 1 != where.b[2])
-        kernel[how.grid(m, n, blocks), how.threads](*arrays, m, n, k, k, blocks, *scaling)
+    acc = acc_type(result.dtype)
+    product = Product(
+        dtype=result.dtype,
+        arrays=(flat(result), flat(left), flat(right), flat(addend)),
+        matrices=matrices,
+        m=m,
+        n=n,
+        k=k,
+        where=where,
+        alpha=acc(alpha),
+        beta=acc(beta),
+    )
+    LAUNCHES[choose(m, n, k)](product)
+
+
+class Product(NamedTuple):
+    """c = alpha * (a @ b) + beta * addend for `matrices` of (m, k) @ (k, n), as the kernels take
+    it. `arrays` are those of c, a, b and the addend; `dtype` is that of c.
+    """
+
+    dtype: dtype
+    arrays: tuple[Any, Any, Any, Any]
+    matrices: int
+    m: int
+    n: int
+    k: int
+    where: GemmStrides
+    alpha: Any
+    beta: Any
+
+    @property
+    def T(self) -> Any:
+        """The numpy scalar type of c."""
+        return self.dtype.np.type
+
+
+def _launch_naive(p: Product) -> None:
+    """A thread for each element of c, at most 32 x 8 to a block."""
+    columns, rows = min(32, p.n), min(8, p.m)
+    kernel = naive(p.T)
+    grid = -(-p.n // columns), -(-p.m // rows), p.matrices
+    kernel[grid, (columns, rows)](*p.arrays, p.m, p.n, p.k, p.where, p.alpha, p.beta)
+
+
+def _launch_tiled(p: Product) -> None:
+    """A block for each square of c, and a thread for each of its elements."""
+    side = tile_side()
+    kernel = tiled(p.T, side)
+    grid = -(-p.n // side), -(-p.m // side), p.matrices
+    kernel[grid, (side, side)](*p.arrays, p.m, p.n, p.k, p.where, p.alpha, p.beta)
+
+
+def _launch_blocked(p: Product) -> None:
+    """A block for each large part of c, and a thread for several of its elements."""
+    how = blocking(p.m, p.n, p.matrices, p.dtype)
+    # a stride of 1 along k tells in which order to load the tiles
+    a_along_k = p.where.a[2] == 1
+    b_along_k = p.where.b[1] == 1 and p.where.b[2] != 1
+    kernel = blocked(p.T, how, a_along_k, b_along_k)
+    grid = how.grid(p.m, p.n, p.matrices)
+    # k twice: as the length of the sum, and of the part that a block sums up
+    kernel[grid, how.threads](*p.arrays, p.m, p.n, p.k, p.k, p.matrices, p.where, p.alpha, p.beta)
+
+
+LAUNCHES = {"naive": _launch_naive, "tiled": _launch_tiled, "blocked": _launch_blocked}
 
 
 def multiply_vector(

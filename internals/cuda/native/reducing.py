@@ -154,7 +154,7 @@ def reduce(
     ]
     outs, elements = [flat(t) for t in targets], [flat(self)] if sources is None else list(sources)
     if plan.splits == 1:
-        _launch(reduction, plan, rows, elements, outs, parameter, True)
+        _launch(reduction, plan, rows, elements, outs, parameter, first=True, last=True)
     else:
         # the blocks' accumulators, (splits, height): one array for each part of a pair or triple
         parts = [
@@ -162,10 +162,11 @@ def reduce(
             for t in reduction.kind.parts
         ]
         partial = [flat(t) for t in parts]
-        _launch(reduction, plan, rows, elements, partial, parameter, True, False)
+        _launch(reduction, plan, rows, elements, partial, parameter, first=True, last=False)
         # row r is now column r of (splits, height)
         rest = Rows((rows.height,), (1,), (plan.splits,), (rows.height,))
-        _launch(reduction, plan_for(rest, count, False), rest, partial, outs, parameter, False)
+        plan = plan_for(rest, count, may_split=False)
+        _launch(reduction, plan, rest, partial, outs, parameter, first=False, last=True)
     write_back(targets, results)
 
 
@@ -218,10 +219,11 @@ def plan_for(rows: Rows, processors: int, may_split: bool = True) -> Plan:
 
 def _launch(
     reduction: Reduction, plan: Plan, rows: Rows, sources: list[Any], outs: list[Any],
-    parameter: Scalar, first: bool, last: bool = True,
+    parameter: Scalar, first: bool, last: bool,
 ) -> None:  # fmt: skip
     """Launches the kernel; see `instance`."""
-    kernel = instance(reduction, plan.along_x, len(rows.gone) == 1, first, last)
+    evenly = len(rows.gone) == 1
+    kernel = instance(reduction, plan.along_x, evenly, first, last)
     kernel = counted(kernel, max(rows.height, rows.length))
     missing = (0, 0)  # for the second and third arrays, where the accumulator has fewer parts
     kernel[plan.grid, plan.block](
@@ -237,7 +239,8 @@ def _launch(
 @cache
 def instance(reduction: Reduction, along_x: bool, evenly: bool, first: bool, last: bool) -> Any:
     """The kernel of a launch. The first one reads elements, later ones partial results; the last
-    one writes results, earlier ones partial results.
+    one writes results, earlier ones partial results. `evenly`: one dimension is gone, so that the
+    elements of a row lie at even distances.
     """
     kind, combine = reduction.kind, reduction.combine
     absorb = reduction.absorb or kernels.absorb_element.bind(fold=reduction.fold)
@@ -279,7 +282,7 @@ def examples(
     parts = (*[f"{np.dtype(t).name}[:]" for t in reduction.kind.parts], *missing)[:3]
     elements = (f"{source}[:]", *missing)
     rest = (int, int, parameter, (int,), (int,), (int,), (int,))
-    return [
+    return [  # along_x, evenly, first, last, by position as in `_launch`: `instance` is cached
         (instance(reduction, True, True, True, True), (*final, *elements, *rest)),
         (instance(reduction, False, False, True, True), (*final, *elements, *rest)),
         (instance(reduction, True, True, True, False), (*parts, *elements, *rest)),
@@ -295,8 +298,8 @@ def _typed(function: DeviceFunction, **types: Any) -> Any:
 
 
 def _merged(dimensions: list[tuple[int, int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Sizes and strides of the (size, stride) `pairs`, at least one. Neighbours are merged if the
-    outer one steps over exactly the inner one.
+    """Sizes and strides of `dimensions`, pairs of (size, stride). Neighbours are merged if the
+    outer one steps over exactly the inner one; of no dimensions, one of size 1 is left.
     """
     merged: list[tuple[int, int]] = []
     for size, stride in dimensions:

@@ -81,8 +81,8 @@ BY_OBJECT: dict[Any, Type] = {
 # types that the keys of a dict may have
 KEYS = (IntType, FloatType, ComplexType, TensorType, DeviceObjType, StringType)
 
-# by id, because an annotation need not be hashable
 ONE = "without a contained type. Please add a contained type, e.g."
+# by id, because an annotation need not be hashable
 BARE = {
     id(typing.Tuple): f"Tuple {ONE} Tuple[int]",  # noqa: UP006
     id(typing.List): f"List {ONE} List[int]",  # noqa: UP006
@@ -192,9 +192,9 @@ def _comment_types(fn: Callable[..., Any], resolver: Resolver) -> tuple[list[Typ
         return None
     decl = type_comments.parse(comment)
     given = [type_of_expr(param.type, resolver) for param in decl.params if param.type is not None]
-    return given, type_of_expr(
-        decl.return_type, resolver
-    ) if decl.return_type is not None else TensorType.get()
+    if decl.return_type is None:
+        return given, TensorType.get()
+    return given, type_of_expr(decl.return_type, resolver)
 
 
 def dict_type(key: Type, value: Type) -> DictType:
@@ -317,27 +317,36 @@ UNKNOWN = object()  # a mark of its own, because None is a valid annotation
 
 
 def type_of_expr(expr: tree.Expr, resolver: Resolver) -> Type:
-    """The type that an expression stands for. Raises RuntimeError, with the expression underlined,
-    if it is not a type.
+    """The type that an expression stands for. It is looked up
+
+    1. among the types of the archive, if the code comes from one;
+    2. else as a Python object: `Vec`, for `Vec = List[int]`;
+    3. by its constructor: `A | B`, `List[A]`, a string in quotes;
+    4. among the names of TorchScript's types (`BY_NAME`): `Tensor`, `number`.
+
+    Raises RuntimeError, with the expression underlined, if it is not a type.
     """
     resolve_type = getattr(resolver, "resolve_type", None)
-    # Names in the code of an archive refer to the archive's own types, never to Python objects.
+    # 1. Names in the code of an archive refer to its own types, never to Python objects.
     if resolve_type is not None:
         named = type_name(expr)
         known = None if named is None else resolve_type(named)
         if known is not None:
             return known
+    # 2. A Python object. None is left to step 4.
     found = UNKNOWN if resolve_type is not None else evaluate(expr, resolver)
     if found is not UNKNOWN and found is not None:
         as_object = try_type_of_annotation(found, expr.range, resolver)
         if as_object is not None:
             return as_object
+    # 3. A constructor.
     if isinstance(expr, tree.BinOp) and expr.kind == "|":
         return union([type_of_expr(each, resolver) for each in _members(expr)], expr.range)
     if isinstance(expr, tree.Subscript):
         return _type_of_subscript(expr, resolver)
     if isinstance(expr, tree.StringLiteral):
         return type_of_string(expr, resolver)
+    # 4. A name.
     name = type_name(expr)
     if name is None:
         raise error(

@@ -34,73 +34,6 @@ if TYPE_CHECKING:
 
     from .compiler import Compiler
 
-# The texts below are compiled as they stand, each with `{scalar}` replaced by several types. Their
-# line numbers are seen in the graphs, so keep their lines where they are.
-SCALAR_ON_THE_LEFT = """
-def mul(a : {scalar}, b : Tensor) -> Tensor:
-  return b * a
-def add(a : {scalar}, b : Tensor) -> Tensor:
-  return b + a
-def ne(a : {scalar}, b : Tensor) -> Tensor:
-  return b != a
-def eq(a : {scalar}, b : Tensor) -> Tensor:
-  return b == a
-def sub(a : {scalar}, b : Tensor) -> Tensor:
-  return torch.neg(b) + a
-def div(a : {scalar}, b : Tensor) -> Tensor:
-  return torch.reciprocal(b) * a
-"""
-ORDER_WITH_SCALAR_ON_THE_LEFT = """
-def lt(a : {scalar}, b : Tensor) -> Tensor:
-  return b > a
-def le(a : {scalar}, b : Tensor) -> Tensor:
-  return b >= a
-def gt(a : {scalar}, b : Tensor) -> Tensor:
-  return b < a
-def ge(a : {scalar}, b : Tensor) -> Tensor:
-  return b <= a
-"""
-FLOOR_DIVISION = """
-def floordiv(self : Tensor, other : {scalar}) -> Tensor:
-  return torch.floor_divide(self, other)
-"""
-NTUPLES = "\n".join(
-    f"""
-def _{name}(x: BroadcastingList{n}[{{scalar}}]) -> List[{{scalar}}]:
-  return x
-"""
-    for name, n in (("single", 1), ("pair", 2), ("triple", 3), ("quadruple", 4))
-)
-CONTAINS = """
-
-# x in s
-def __contains__(self: {scalar}, key: {scalar}):
-    return self.find(key, 0, len(self)) != -1
-"""
-SOURCES = (
-    (SCALAR_ON_THE_LEFT, ("float", "int", "complex")),
-    (ORDER_WITH_SCALAR_ON_THE_LEFT, ("float", "int")),
-    (NTUPLES, ("float", "int")),
-    (FLOOR_DIVISION, ("number", "Tensor")),
-    (CONTAINS, ("str",)),
-)
-# Attributes of tensors, as `prim::` functions. `x.mT` and `x.mH` have become operators; their lines
-# stay, so that `shape` keeps its line number.
-PROPERTIES = """
-def ndim(a : Tensor) -> int:
-  return a.dim()
-def T(a : Tensor) -> Tensor:
-  return a.numpy_T()
-def H(a : Tensor) -> Tensor:
-  return a.matrix_H()
-def mT(a : Tensor) -> Tensor:
-  return a.transpose(-2, -1)
-def mH(a : Tensor) -> Tensor:
-  return a.transpose(-2, -1).conj()
-def shape(a: Tensor) -> List[int]:
-  return a.size()
-"""
-
 
 def emit_builtin_call(
     c: Compiler,
@@ -189,6 +122,73 @@ def _distance(a: str, b: str, limit: int) -> int:
 
 
 # The functions written in TorchScript.
+
+# The texts below are compiled as they stand, each with `{scalar}` replaced by several types. Their
+# line numbers are seen in the graphs, so keep their lines where they are.
+SCALAR_ON_THE_LEFT = """
+def mul(a : {scalar}, b : Tensor) -> Tensor:
+  return b * a
+def add(a : {scalar}, b : Tensor) -> Tensor:
+  return b + a
+def ne(a : {scalar}, b : Tensor) -> Tensor:
+  return b != a
+def eq(a : {scalar}, b : Tensor) -> Tensor:
+  return b == a
+def sub(a : {scalar}, b : Tensor) -> Tensor:
+  return torch.neg(b) + a
+def div(a : {scalar}, b : Tensor) -> Tensor:
+  return torch.reciprocal(b) * a
+"""
+ORDER_WITH_SCALAR_ON_THE_LEFT = """
+def lt(a : {scalar}, b : Tensor) -> Tensor:
+  return b > a
+def le(a : {scalar}, b : Tensor) -> Tensor:
+  return b >= a
+def gt(a : {scalar}, b : Tensor) -> Tensor:
+  return b < a
+def ge(a : {scalar}, b : Tensor) -> Tensor:
+  return b <= a
+"""
+FLOOR_DIVISION = """
+def floordiv(self : Tensor, other : {scalar}) -> Tensor:
+  return torch.floor_divide(self, other)
+"""
+NTUPLES = "\n".join(
+    f"""
+def _{name}(x: BroadcastingList{n}[{{scalar}}]) -> List[{{scalar}}]:
+  return x
+"""
+    for name, n in (("single", 1), ("pair", 2), ("triple", 3), ("quadruple", 4))
+)
+CONTAINS = """
+
+# x in s
+def __contains__(self: {scalar}, key: {scalar}):
+    return self.find(key, 0, len(self)) != -1
+"""
+SOURCES = (
+    (SCALAR_ON_THE_LEFT, ("float", "int", "complex")),
+    (ORDER_WITH_SCALAR_ON_THE_LEFT, ("float", "int")),
+    (NTUPLES, ("float", "int")),
+    (FLOOR_DIVISION, ("number", "Tensor")),
+    (CONTAINS, ("str",)),
+)
+# Attributes of tensors, as `prim::` functions. `x.mT` and `x.mH` have become operators; their lines
+# stay, so that `shape` keeps its line number.
+PROPERTIES = """
+def ndim(a : Tensor) -> int:
+  return a.dim()
+def T(a : Tensor) -> Tensor:
+  return a.numpy_T()
+def H(a : Tensor) -> Tensor:
+  return a.matrix_H()
+def mT(a : Tensor) -> Tensor:
+  return a.transpose(-2, -1)
+def mH(a : Tensor) -> Tensor:
+  return a.transpose(-2, -1).conj()
+def shape(a: Tensor) -> List[int]:
+  return a.size()
+"""
 
 
 class WrittenFunction:

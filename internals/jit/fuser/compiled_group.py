@@ -86,7 +86,8 @@ class CompiledGroup:
                 ways[key] = operators = Operators(self.graph, self.unfused, str(why))
                 remember([operators.kernel])
             else:
-                run = self.unless_recording(launch) if any(map(_requires_grad, key)) else launch
+                may_record = any(_requires_grad(x) for x in key)
+                run = self.unless_recording(launch) if may_record else launch
                 launch.prepare(lambda: ways.__setitem__(key, run))
         return ways.get(key, self.unfused)
 
@@ -128,6 +129,9 @@ class Operators:
         self.unfused, self.kernel = unfused, unfused_kernel(graph, reason)
 
     def __call__(self, *inputs: Any) -> Any:
+        # `find_way` has noted this kernel for `last_kernels`, so most calls need not. `kernels_of`
+        # asks for the kernels of one call: while it collects, `hot.off` is set, as by other readers
+        # that want to see each call, and the kernel is noted again.
         if hot.off:
             remember([self.kernel])
         return self.unfused(*inputs)

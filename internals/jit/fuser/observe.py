@@ -11,6 +11,11 @@ run on what. The list of these loops is the group's program:
                                1)
     n5 = add(n3, 0.5)          ...
 
+The operands of a loop are recognised by their ids: each tensor without memory, and each number, is
+an object of its own, and `origins` notes the argument or the step behind it. The value of a number
+is not known yet, so the number 1000, as a new object, stands for it. If an
+operator does not hand it on to its loop, it may have used the value: then `NotFusable` is raised.
+
 Functions of rows (`row_steps`), casts, chunks and a `cat` at the end run no loop; they become steps
 in other ways. A sum over broadcast dimensions (`prim::SumToSize`, in backward graphs) comes after
 the kernels, with all that needs it (`DeferredCall`); so does a function of rows that no kernel can
@@ -99,7 +104,7 @@ class Observer:
                 self.values[node.output()] = node.output().toIValue()
             elif node.kind() == "prim::FusedConcat":  # only at the end: see `output`
                 continue
-            elif self.is_of_rows(node):
+            elif self.add_row_function(node):
                 continue
             elif self.is_deferred(node):
                 self.deferred_nodes.append(node)
@@ -113,13 +118,13 @@ class Observer:
         deferred = [self.deferred_call(n, outputs) for n in self.deferred_nodes]
         return Program(self.steps, outputs, self.device, deferred, self.rows)
 
-    def is_of_rows(self, node: Node) -> bool:
-        """Whether a node is a function of rows that kernels can compute. If so, this adds its steps
-        to the program.
+    def add_row_function(self, node: Node) -> bool:
+        """Adds the steps of a function of rows. Returns False, and adds none, if the node is
+        another one, or no kernel can compute it.
         """
-        return (
-            self.may_have_rows and overload_of(node) in ROW_FUNCTIONS and add_row_steps(self, node)
-        )
+        if not self.may_have_rows or overload_of(node) not in ROW_FUNCTIONS:
+            return False
+        return add_row_steps(self, node)
 
     def give(self, v: Value, step: Step) -> None:
         """Makes `v` a new tensor, the result of `step`."""
@@ -175,10 +180,10 @@ class Observer:
             number: Any = {float: float, int: int}.get(a)
             if number is None:
                 raise NotFusable(f"an argument of type {getattr(a, '__name__', a)}")
-            # made from text, so that it is a new object, which its id identifies in operands
-            value = number("1000")
-            self.note_origin(value, Number(self.names.value(v), i, a))
-            return value
+            # made from text, so that it is a new object, with an id of its own
+            stand_in = number("1000")
+            self.note_origin(stand_in, Number(self.names.value(v), i, a))
+            return stand_in
         _check(a.dtype)
         t = make(Storage.allocate(bytes_spanned(a), META), _on_meta(a))
         self.note_origin(t, Read(self.names.value(v), i, t))
@@ -195,7 +200,7 @@ class Observer:
         before = len(self.steps)
         results = _function(node)(*inputs)
         # a number must be an operand of a step: an operator that uses it in another way has taken
-        # the 1000 for a constant
+        # the stand-in, 1000, for its value
         for x in inputs:
             origin = self.origins.get(id(x))
             if isinstance(origin, Number) and not any(

@@ -196,34 +196,38 @@ def generator(device: device | None, seed: int | None) -> Any:
 # In-place initialisation without a gradient, to which `nn.init` compiles
 
 
-def _no_grad(method: str, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-    was = set_grad_mode(False)
-    try:
-        return getattr(tensor, method)(*args, **kwargs)
-    finally:
-        set_grad_mode(was)
-
-
-register_operators(
-    {
-        "aten::_no_grad_uniform_(Tensor(a!) tensor, float a, "
-        "float b, Generator? generator=None) -> Tensor(a!)": lambda tensor, a, b, generator: (
-            _no_grad("uniform_", tensor, a, b, generator=generator)
-        ),
-        "aten::_no_grad_normal_(Tensor(a!) tensor, float "
-        "mean, float std, Generator? generator=None) -> "
-        "Tensor(a!)": lambda tensor, mean, std, generator: _no_grad(
-            "normal_", tensor, mean, std, generator=generator
-        ),
-        "aten::_no_grad_fill_(Tensor(a!) tensor, float val) -> Tensor(a!)": lambda tensor, val: (
-            _no_grad("fill_", tensor, val)
-        ),
-        "aten::_no_grad_zero_(Tensor(a!) tensor) -> Tensor(a!)": lambda tensor: _no_grad(
-            "zero_",
-            tensor,
-        ),
-    }
+@op(
+    "aten::_no_grad_uniform_(Tensor(a!) tensor, float a, float b, Generator? generator=None) -> "
+    "Tensor(a!)"
 )
+def no_grad_uniform_(tensor: Tensor, a: float, b: float, generator: Any) -> Any:
+    """Fills a tensor with numbers from `a` to `b`."""
+    with autograd.no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+@op(
+    "aten::_no_grad_normal_(Tensor(a!) tensor, float mean, float std, Generator? generator=None) "
+    "-> Tensor(a!)"
+)
+def no_grad_normal_(tensor: Tensor, mean: float, std: float, generator: Any) -> Any:
+    """Fills a tensor with normal numbers."""
+    with autograd.no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+@op("aten::_no_grad_fill_(Tensor(a!) tensor, float val) -> Tensor(a!)")
+def no_grad_fill_(tensor: Tensor, val: float) -> Any:
+    """Fills a tensor with `val`."""
+    with autograd.no_grad():
+        return tensor.fill_(val)
+
+
+@op("aten::_no_grad_zero_(Tensor(a!) tensor) -> Tensor(a!)")
+def no_grad_zero_(tensor: Tensor) -> Any:
+    """Fills a tensor with zeros."""
+    with autograd.no_grad():
+        return tensor.zero_()
 
 
 def _nothing(_: object) -> None:

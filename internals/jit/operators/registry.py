@@ -124,7 +124,12 @@ class _Registry:
         return known or self.known.setdefault(handle, Operator(handle.text, handle=handle))
 
     def forget(self) -> None:
-        # Those found so far are kept, so that their parsed schemas are not lost.
+        """Drop the caches, which then hold for the dispatcher's operators as they are now.
+
+        An operator that was found is kept, for its parsed schema and its function: `taken_over`
+        returns it again if the dispatcher still has its handle. Those that were kept the last time
+        but not found since are dropped.
+        """
         self.known = {o.handle: o for found in self.by_symbol.values() for o in found if o.handle}
         self.by_symbol.clear()
         self.matched.clear()

@@ -91,7 +91,15 @@ def _as_broadcasting(chunk: Node) -> Node:
 
 
 def _move_after(chunk: Node, position: int) -> None:
-    """Move the operation that makes input number `position` of a broadcasting chunk behind it."""
+    """Move the operation that makes input number `position` of a broadcasting chunk behind it.
+
+        g = mul(x, y)                             xc, xd, yc, yd = prim::BroadcastingChunk(x, y)
+        c, d = prim::BroadcastingChunk(g)  ──▶    c = mul(xc, yc)
+                                                  d = mul(xd, yd)
+
+    In the place of the input g, the chunk gets the operation's tensors as inputs, and in the place
+    of c and d, their chunks as outputs. A copy of the operation makes each of c and d.
+    """
     graph, pieces = chunk.owningGraph(), chunk.i("chunks")
     # The outputs for input number i are those from pieces * i on.
     node = chunk.inputsAt(position).node()
@@ -102,7 +110,11 @@ def _move_after(chunk: Node, position: int) -> None:
             split[v] = _chunks_of(chunk, v, results)
     place = chunk.next()
     for i, result in enumerate(results):
-        clone = graph.createClone(node, lambda v: split[v][i] if v in split else v)  # noqa: B023
+        # tensors become their chunk number i; other arguments stay
+        clone = graph.createClone(node, lambda v: v)
+        for number, v in enumerate(node.inputs()):
+            if v in split:
+                clone.replaceInput(number, split[v][i])
         clone.insertBefore(place)
         clone.output().setDebugName("").setType(result.type())
         result.replaceAllUsesWith(clone.output())
@@ -148,6 +160,7 @@ def broadcast_sizes(sizes: list[Value]) -> Value:
 
 
 def _asks_size(node: Node) -> bool:
+    """Whether `node` is `size(v)`, of all dimensions; `_answer_sizes` replaces such nodes."""
     return node.kind() == "aten::size" and node.inputsSize() == 1
 
 
@@ -185,7 +198,11 @@ def fuse_chunk(group: Node, block: Block) -> bool:
     """Move into `group` one chunk whose outputs only the group reads. True if there was one."""
     for v in reverse_topological(group.inputs(), block):
         chunk = v.node()
-        if chunk.kind() != "prim::ConstantChunk" or chunk.i("chunks") == 1:
+        if chunk.kind() != "prim::ConstantChunk":
+            continue
+        # One chunk is the whole tensor, an input like any other. Inside, it would only keep out a
+        # chunk of the same tensor into several pieces (`_chunk_inside`).
+        if chunk.i("chunks") == 1:
             continue
         if any(use.user is not group for piece in chunk.outputs() for use in piece.uses()):
             continue

@@ -45,22 +45,21 @@ def mm_tree_reduce(node: Node) -> Callable[..., Any]:
 def mm_batch_side(node: Node) -> Callable[..., Any]:
     """The products of the first input, on side 0 (left) or 1 (right), with each of the others."""
     left = node.i("side") == 0
+    dim = 1 if left else 0  # along which the other matrices are joined
+
+    def product(side: Tensor, other: Any) -> Any:
+        return ops.mm(side, other) if left else ops.mm(other, side)
 
     def products(side: Tensor, *others: Any) -> tuple[Any, ...]:
         if (
             _same_shape(others)
             and others[0].numel() <= MAX_ELEMENTS_OF_SIDE
-            and others[0].size(1 if left else 0)
+            and others[0].size(dim) != 0  # joining empty matrices saves no work
         ):
             # side (rows, k) @ [others] (k, n * columns), or [others] (n * rows, k) @ side
-            dim = 1 if left else 0
             together = ops.cat(list(others), dim)
-            return tuple(
-                ops.chunk(
-                    ops.mm(side, together) if left else ops.mm(together, side), len(others), dim
-                )
-            )
-        return tuple([ops.mm(side, t) if left else ops.mm(t, side) for t in others])
+            return tuple(ops.chunk(product(side, together), len(others), dim))
+        return tuple([product(side, t) for t in others])
 
     return products
 

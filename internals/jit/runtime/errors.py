@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from internals.jit.ir import Node
 
@@ -47,12 +47,10 @@ class CodeFrame(NamedTuple):
         if self.range is None:
             return ""
         text = str(self.range.highlight())
-        first, newline, rest = text.partition("\n")
-        return (
-            f"{first}, in {self.function}\n{rest}"
-            if first.startswith('  File "') and self.function
-            else text
-        )
+        first, _, rest = text.partition("\n")
+        if self.function and first.startswith('  File "'):
+            return f"{first}, in {self.function}\n{rest}"
+        return text
 
 
 class Failure(NamedTuple):
@@ -72,28 +70,43 @@ class Failure(NamedTuple):
         )
 
 
-def raise_at(error: Exception, node: Node, function: str, outer: Sequence[CodeFrame] = ()) -> None:
+def raise_at(
+    error: Exception, node: Node, function: str, outer: Sequence[CodeFrame] = ()
+) -> NoReturn:
     """Raise the script's error for `error`, which was raised at `node` of `function`, called from
     the frames `outer`.
 
-    If the node calls another script, the frames of that one follow its own. If it holds a part of
-    this script (`Subgraph`), the frames inside replace its own.
+    An error of a called script, or of a part of this one (`Subgraph`), has frames already: those of
+    a callee follow the frames of the node, those of a part replace them.
     """
-    inner = getattr(error, "torchscript", None)
-    frames = [*outer, *frames_of(node, function)]
+    frames = (*outer, *frames_of(node, function))
+    inner: Failure | None = getattr(error, "torchscript", None)
+
+    # 1. The node holds a part of this script, such as a fused group. The frames inside are lines of
+    # this script already, and more exact than the node's own:
+    #       line 7, in f:  y = x * w      <- only the inner frame; it gets the name f here
+    #       RuntimeError: The size of tensor a (2) must match ...
     if inner is not None and node.hasAttribute("Subgraph"):
-        frames = [*outer, *(f._replace(function=f.function or function) for f in inner.frames)]
-        raise_failure(inner._replace(frames=tuple(frames)), error.__cause__)
-    # `inner` has its own text already, so only frames are added, and the cause stays.
+        named = (f._replace(function=f.function or function) for f in inner.frames)
+        raise_failure(inner._replace(frames=(*outer, *named)), error.__cause__)
+
+    # 2. The node calls another script, whose error has its last line and its cause:
+    #       line 7, in f:  return g(x)    <- the frame of the node
+    #       line 3, in g:  y = x * w      <- the inner frames
     if inner is not None and node.kind() in ("prim::CallFunction", "prim::CallMethod"):
         raise_failure(inner._replace(frames=(*frames, *inner.frames)), error.__cause__)
+
+    # 3. The node's operator has failed: here the script's error begins, with `error` as its cause.
+    #       line 3, in g:  y = x * w      <- the frame of the node
+    #       RuntimeError: The size of tensor a (2) must match ...
     kind: type[Exception] = RuntimeError
-    if isinstance(error, (Error, NotImplementedError)):
-        kind = Error if isinstance(error, Error) else NotImplementedError
+    if isinstance(error, Error):
+        kind = Error
+    elif isinstance(error, NotImplementedError):
+        kind = NotImplementedError
     name = getattr(error, "python_class_name", None)
-    raise_failure(
-        Failure(tuple(frames), f"{name or 'RuntimeError'}: {message_of(error)}", kind, name), error
-    )
+    last_line = f"{name or 'RuntimeError'}: {message_of(error)}"
+    raise_failure(Failure(frames, last_line, kind, name), error)
 
 
 def frames_of(node: Node, function: str) -> list[CodeFrame]:
@@ -109,7 +122,7 @@ def frames_of(node: Node, function: str) -> list[CodeFrame]:
     return [*frames, CodeFrame(node.sourceRange(), function)]
 
 
-def raise_failure(failure: Failure, cause: BaseException | None) -> None:
+def raise_failure(failure: Failure, cause: BaseException | None) -> NoReturn:
     """Raise the error that `failure` describes, from the original error `cause`."""
     raised = failure.kind(failure.text())
     raised.torchscript = failure  # type: ignore[attr-defined]

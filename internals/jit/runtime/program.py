@@ -28,7 +28,7 @@ bytecode as it is, because a `LOAD` costs C++ next to nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from internals.jit.operators.c_math import wrap
 
@@ -42,7 +42,11 @@ if TYPE_CHECKING:
 
     from .code import Code, Operation
 
-# Kinds of steps: (kind, function, a, b, out, pc); a, b and out are registers.
+    # a group is called like a function
+    Function: TypeAlias = Callable[..., Any] | CompiledGroup | ConvolutionGroup
+
+# A step is a plain tuple, (kind, function, a, b, out, pc), which `run_code` unpacks faster than any
+# other object; a, b and out are registers. The functions `binary`, `unary`, ... below make them.
 #   BINARY    r[out] = function(r[a], r[b])
 #   UNARY     r[out] = function(r[a])
 #   COPY      r[out] = r[a]; with a = 0, it clears r[out]
@@ -54,6 +58,8 @@ BINARY, UNARY, COPY, MOVE, GENERAL, PARALLEL = range(6)
 JUMP, BRANCH, LOOP, RETURN, RETURN_SEVERAL = range(5)
 LOOK_BACK = 64  # how many steps `redirect` looks through, which keeps tying linear
 
+Step = tuple[Any, ...]
+
 
 class Block:
     """Steps that run one after the other, and `exit`, which says what block runs next."""
@@ -61,7 +67,7 @@ class Block:
     __slots__ = ("steps", "exit")
 
     def __init__(self) -> None:
-        self.steps: list[tuple[Any, ...]] = []
+        self.steps: list[Step] = []
         self.exit: tuple[Any, ...] = ()
 
 
@@ -133,6 +139,43 @@ def link(code: Code) -> Program:
     return Linker(code).program()
 
 
+def binary(function: Callable[..., Any], a: int, b: int, out: int, pc: int) -> Step:
+    """r[out] = function(r[a], r[b])."""
+    return BINARY, function, a, b, out, pc
+
+
+def unary(function: Callable[..., Any], a: int, out: int, pc: int) -> Step:
+    """r[out] = function(r[a])."""
+    return UNARY, function, a, a, out, pc
+
+
+def copy(source: int, out: int, pc: int) -> Step:
+    """r[out] = r[source]."""
+    return COPY, None, source, 0, out, pc
+
+
+def clear(register: int, pc: int) -> Step:
+    """r[register] = None, which is in register 0."""
+    return copy(0, register, pc)
+
+
+def move(source: int, out: int, pc: int) -> Step:
+    """r[out] = r[source]; r[source] = None."""
+    return MOVE, None, source, 0, out, pc
+
+
+def general(
+    function: Function, read: Sequence[int], freed: Sequence[int], out: Sequence[int], pc: int
+) -> Step:
+    """The registers `out` = function(the registers `read`); `freed` are cleared in between."""
+    return GENERAL, function, read, freed, out, pc
+
+
+def parallel(sources: Sequence[int], targets: Sequence[int], pc: int) -> Step:
+    """The registers `targets` = the registers `sources`, all at once."""
+    return PARALLEL, None, sources, None, targets, pc
+
+
 class Operand(NamedTuple):
     """The register that an entry of the stack lives in.
 
@@ -143,6 +186,14 @@ class Operand(NamedTuple):
     register: int
     moved: bool
     number: bool
+
+    @property
+    def to_clear(self) -> bool:
+        """Whether the register is to be cleared once the entry has been read."""
+        return self.moved and not self.number
+
+
+Move = tuple[Operand, Operand]  # an entry of the stack, and the home that its value has to reach
 
 
 class Join(NamedTuple):
@@ -199,18 +250,18 @@ class Linker:
         if op in ("LOAD", "MOVE"):
             self.push_register(X, op == "MOVE")
         elif op == "LOADC":
-            self.stack.append(Operand(self.first_constant + X, False, True))
+            self.stack.append(Operand(self.first_constant + X, moved=False, number=True))
         elif op in ("STORE", "STOREN"):
             n = N if op == "STOREN" else 1
             self.bring(self.pop(n), [self.operand(X + i) for i in range(n)], pc)
         elif op == "DROPR":
             # If the register is still on the stack, it is cleared when the entry is popped.
             if not self.hand_over(X) and not is_number(self.code.values[X - 1]):
-                self.put(COPY, None, 0, 0, X, pc)
+                self.put(clear(X, pc))
         elif op == "DROP":
             (dropped,) = self.pop(1)
-            if dropped.moved and not dropped.number:
-                self.put(COPY, None, 0, 0, dropped.register, pc)
+            if dropped.to_clear:
+                self.put(clear(dropped.register, pc))
         elif op == "JF":
             self.branch(pc, pc + X)
         elif op == "JMP" and X > 0:
@@ -233,13 +284,13 @@ class Linker:
 
     def operand(self, register: int) -> Operand:
         """The operand of a register of the bytecode, at its last use."""
-        return Operand(register, True, is_number(self.code.values[register - 1]))
+        return Operand(register, moved=True, number=is_number(self.code.values[register - 1]))
 
     def temporary(self, depth: int, number: bool = False) -> Operand:
         """The register for what is on the stack at `depth`."""
         register = self.first_temporary + depth
         self.size = max(self.size, register + 1)
-        return Operand(register, True, number)
+        return Operand(register, moved=True, number=number)
 
     def push_register(self, register: int, move: bool) -> None:
         """LOAD or MOVE: a register that is pushed twice is cleared by the entry popped last."""
@@ -266,17 +317,9 @@ class Linker:
 
     # Steps
 
-    def put(
-        self,
-        kind: int,
-        function: Callable[..., Any] | CompiledGroup | ConvolutionGroup | None,
-        a: Any,
-        b: Any,
-        out: Any,
-        pc: int,
-    ) -> None:
+    def put(self, step: Step) -> None:
         """Append a step to the current block."""
-        self.block.steps.append((kind, function, a, b, out, pc))
+        self.block.steps.append(step)
 
     def operation(self, operation: Operation, pc: int) -> None:
         """Append the step of an operator."""
@@ -295,15 +338,18 @@ class Linker:
             elif found.into_second and inputs[1].moved:
                 function = found.into_second
         out = tuple(o.register for o in outputs)
-        freed = tuple({o.register for o in inputs if o.moved and not o.number} - set(out))
+        freed = tuple({o.register for o in inputs if o.to_clear} - set(out))
         read = tuple(o.register for o in inputs)
-        if len(out) == 1 and len(read) in (1, 2):
-            self.put(BINARY if len(read) == 2 else UNARY, function, read[0], read[-1], out[0], pc)
-            for register in freed:
-                self.put(COPY, None, 0, 0, register, pc)
-        else:
-            self.put(GENERAL, function, read, freed, out, pc)
         self.stack += outputs
+        if len(out) != 1 or len(read) not in (1, 2):
+            self.put(general(function, read, freed, out, pc))
+            return
+        if len(read) == 1:
+            self.put(unary(function, read[0], out[0], pc))
+        else:
+            self.put(binary(function, read[0], read[1], out[0], pc))
+        for register in freed:
+            self.put(clear(register, pc))
 
     def bring(
         self, entries: Sequence[Operand], homes: Sequence[Operand], pc: int, also_read: int = -1
@@ -311,18 +357,41 @@ class Linker:
         """Bring the values of `entries` to the registers `homes`: by letting the step that computes
         a value write there in the first place, or else by copies. `also_read` is a register that
         is read after the copies.
+
+        `a, b = b, a + 1` at the end of an If, where r[1] is a, r[2] is b, r[6] the constant, and
+        the results live in r[4] and r[5]: the sum moves, b is copied.
+
+            r[9] = add(r[1], r[6])     ──▶     r[5] = add(r[1], r[6])
+                                               r[4] = r[2]
+
+        `a, b = b, a` at the end of a loop's body, where a lives in r[5] and b in r[6]: r[5] = r[6]
+        would overwrite what r[6] = r[5] reads next, so one PARALLEL step does both.
+
+            r[5], r[6] = r[6], r[5]
         """
         moves = [(e, h) for e, h in zip(entries, homes) if e.register != h.register]
+        kept = {h.register for h in homes}  # these must not be cleared
+        self.omit_clear(moves)
+        moves = self.redirect_all(moves, kept, also_read)
+        targets = {home.register for _, home in moves}
+        if any(entry.register in targets for entry, _ in moves):
+            self.copy_together(moves, kept, pc)
+        else:
+            self.copy_in_turn(moves, kept, pc)
+
+    def omit_clear(self, moves: Sequence[Move]) -> None:
+        """Remove the last step if it clears a register that is written next."""
         steps = self.block.steps
-        if (
-            moves
-            and steps
-            and steps[-1][:3] == (COPY, None, 0)
-            and any(steps[-1][4] == h.register for _, h in moves)
-        ):
-            steps.pop()  # cleared just now, and about to be written
-        sources = [e.register for e, _ in moves] + [also_read]
-        home_registers = {h.register for h in homes}  # these must not be cleared
+        if not moves or not steps:
+            return
+        kind, _, source, _, out, _ = steps[-1]
+        clears = kind == COPY and source == 0
+        if clears and any(home.register == out for _, home in moves):
+            steps.pop()
+
+    def redirect_all(self, moves: Sequence[Move], kept: set[int], also_read: int) -> list[Move]:
+        """Let values be computed in their homes where that is safe; returns the other moves."""
+        sources = [entry.register for entry, _ in moves] + [also_read]
         remaining = []
         for entry, home in moves:
             # Computing the value in its home is safe if no copy reads the home, and the value is
@@ -330,38 +399,27 @@ class Linker:
             untouched = (
                 home.register not in sources
                 and sources.count(entry.register) == 1
-                and entry.register not in home_registers
+                and entry.register not in kept
             )
             if not (untouched and entry.moved and self.redirect(entry, home.register)):
                 remaining.append((entry, home))
-        targets = {h.register for _, h in remaining}
-        # One after the other, a copy would overwrite what another reads: a, b = b, a.
-        if any(e.register in targets for e, _ in remaining):
-            self.put(
-                PARALLEL,
-                None,
-                [e.register for e, _ in remaining],
-                None,
-                [h.register for _, h in remaining],
-                pc,
-            )
-            remaining = [
-                (e, h)
-                for e, h in remaining
-                if e.moved and not e.number and e.register not in home_registers
-            ]
-            for entry, _ in remaining:
-                self.put(COPY, None, 0, 0, entry.register, pc)
-            return
-        for i, (entry, home) in enumerate(remaining):
-            read_again = any(e.register == entry.register for e, _ in remaining[i + 1 :])
-            clear = (
-                entry.moved
-                and not entry.number
-                and not read_again
-                and entry.register not in home_registers
-            )
-            self.put(MOVE if clear else COPY, None, entry.register, 0, home.register, pc)
+        return remaining
+
+    def copy_together(self, moves: Sequence[Move], kept: set[int], pc: int) -> None:
+        """One step that reads all values before it writes the first."""
+        self.put(parallel([e.register for e, _ in moves], [h.register for _, h in moves], pc))
+        for entry, _ in moves:
+            if entry.to_clear and entry.register not in kept:
+                self.put(clear(entry.register, pc))
+
+    def copy_in_turn(self, moves: Sequence[Move], kept: set[int], pc: int) -> None:
+        """A step for each value; the last to read a register clears it."""
+        for i, (entry, home) in enumerate(moves):
+            read_again = any(later.register == entry.register for later, _ in moves[i + 1 :])
+            if entry.to_clear and not read_again and entry.register not in kept:
+                self.put(move(entry.register, home.register, pc))
+            else:
+                self.put(copy(entry.register, home.register, pc))
 
     def redirect(self, entry: Operand, home: int) -> bool:
         """Let the step of this block that computes `entry` write to `home` instead, if no step
@@ -462,7 +520,7 @@ class Linker:
         loop = self.code.source[begin]
         for home, output in zip(turn.homes, loop.outputs()):
             if output in self.ints.wrap:  # a sum that was not checked for overflow in the loop
-                self.put(UNARY, wrap, home.register, home.register, home.register, pc)
+                self.put(unary(wrap, home.register, home.register, pc))
         self.stack += turn.homes
 
     def begin_turn(
@@ -477,7 +535,7 @@ class Linker:
         # The condition is read after the carried values are set: save it if one overwrites it.
         if any(h.register == condition.register for h in homes):
             aside = self.temporary(turn.base + 2, True)
-            self.put(COPY, None, condition.register, 0, aside.register, pc)
+            self.put(copy(condition.register, aside.register, pc))
             condition = aside
         self.bring(entries, homes, pc, also_read=condition.register)
         # the two entries below the carried values, which stay on the stack for the whole loop

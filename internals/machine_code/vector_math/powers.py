@@ -5,7 +5,8 @@ exponent, and enough are left for 24 correct ones. Selects add what a logarithm 
 sign for a negative base and an odd exponent, NaN for a fractional one, 1 for y = 0 and for x = 1.
 float64 would need a logarithm of 64 bits, so it is the C library's `pow`, one number at a time.
 
-An exponent known beforehand is better computed directly, as ATen does for 2, 3, 1/2, -1/2, -1, -2.
+If the exponent is one number for all elements and 2, 3, 1/2, -1/2, -1 or -2, this function is not
+used: `pow` of `aten/native/pointwise.py` runs a loop of its own for it, such as x * x.
 
 How the real one differs: SLEEF's pow carries the logarithm in two numbers, in either precision.
 """
@@ -37,10 +38,14 @@ def pow(x: float, exponent: float) -> Any:
         whole = floor(power) == power
         odd = whole and floor(half) != half
         negative = 1.0 / base < 0.0 if a == 0.0 else base < 0.0  # -0 counts: 1 / -0 is -inf
-        p = (-p if odd else (p if whole or a == 0.0 or a == inf else nan)) if negative else p
-        p = p if power == power else power
-        p = 1.0 if power == 0.0 or base == 1.0 else p
-        return float32(1.0 if base == -1.0 and abs(power) == inf else p)
+        # each line decides one case, by a select: a branch could not be vectorised
+        of_negative = p if whole or a == 0.0 or a == inf else nan  # (-8)^(1/3) is NaN
+        of_negative = -p if odd else of_negative  # (-2)^3 is -(2^3)
+        p = of_negative if negative else p
+        p = p if power == power else power  # x^NaN is NaN
+        p = 1.0 if power == 0.0 or base == 1.0 else p  # also of NaN
+        p = 1.0 if base == -1.0 and abs(power) == inf else p  # (-1)^inf
+        return float32(p)
     else:
         return np.power(x, exponent)
 

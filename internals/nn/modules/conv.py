@@ -1,6 +1,9 @@
 """Convolutions: `Conv1d`, `Conv2d`, `Conv3d`, and their transposes (`torch/nn/modules/conv.py`).
 
 They differ only in the number of dimensions; `_ConvNd` has the parameters and the printed form.
+Its base class `_Options` keeps the options of the constructor as attributes; `__constants__` names
+those that are constants in a script. `forward` stands in every class, because a script compiles it
+as it is written, and each calls another operator: `conv1d`, `conv2d` or `conv3d`.
 
 How the real one differs: the lazy layers are in the same file.
 """
@@ -18,6 +21,11 @@ from internals.nn.modules._options import _Options
 from internals.nn.modules.linear import add_bias, reset_bias
 from internals.nn.modules.utils import _pair, _reverse_repeat_tuple, _single, _triple
 from internals.nn.parameter import Parameter
+
+# An option of a layer with one, two or three dimensions: a number for all of them, or one for each.
+Size1 = int | Sequence[int]
+Size2 = int | Sequence[int]
+Size3 = int | Sequence[int]
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -40,7 +48,7 @@ class _ConvNd(_Options):
         self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...],
         stride: tuple[int, ...], padding: str | tuple[int, ...], dilation: tuple[int, ...],
         transposed: bool, output_padding: tuple[int, ...], groups: int, bias: bool,
-        padding_mode: str, device: Any = None, dtype: Any = None,
+        padding_mode: str, device: Any = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         if transposed and padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
@@ -98,9 +106,9 @@ class Conv1d(_ConvNd):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1,
-        padding: int | str = 0, dilation: int = 1, groups: int = 1, bias: bool = True,
-        padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: Size1, stride: Size1 = 1,
+        padding: str | Size1 = 0, dilation: Size1 = 1, groups: int = 1, bias: bool = True,
+        padding_mode: str = "zeros", device: Any = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _single(kernel_size), _single(stride),
@@ -127,9 +135,9 @@ class Conv2d(_ConvNd):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: int | Sequence[int],
-        stride: int = 1, padding: int | Sequence[int] = 0, dilation: int = 1, groups: int = 1,
-        bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: Size2, stride: Size2 = 1,
+        padding: str | Size2 = 0, dilation: Size2 = 1, groups: int = 1, bias: bool = True,
+        padding_mode: str = "zeros", device: Any = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _pair(kernel_size), _pair(stride),
@@ -155,10 +163,9 @@ class Conv3d(_ConvNd):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: int | Sequence[int],
-        stride: int | Sequence[int] = 1, padding: Any = 0, dilation: int | Sequence[int] = 1,
-        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
-        dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: Size3, stride: Size3 = 1,
+        padding: str | Size3 = 0, dilation: Size3 = 1, groups: int = 1, bias: bool = True,
+        padding_mode: str = "zeros", device: Any = None, dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _triple(kernel_size), _triple(stride),
@@ -219,9 +226,10 @@ class ConvTranspose1d(_ConvTransposeNd):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1,
-        padding: int = 0, output_padding: int = 0, groups: int = 1, bias: bool = True,
-        dilation: int = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: Size1, stride: Size1 = 1,
+        padding: Size1 = 0, output_padding: Size1 = 0, groups: int = 1, bias: bool = True,
+        dilation: Size1 = 1, padding_mode: str = "zeros", device: Any = None,
+        dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _single(kernel_size), _single(stride), _single(padding),
@@ -250,10 +258,10 @@ class ConvTranspose2d(_ConvTransposeNd):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: int | Sequence[int],
-        stride: int | Sequence[int] = 1, padding: int = 0, output_padding: int = 0, groups: int = 1,
-        bias: bool = True, dilation: int | Sequence[int] = 1, padding_mode: str = "zeros",
-        device: Any = None, dtype: dtype | None = None,
+        self, in_channels: int, out_channels: int, kernel_size: Size2, stride: Size2 = 1,
+        padding: Size2 = 0, output_padding: Size2 = 0, groups: int = 1, bias: bool = True,
+        dilation: Size2 = 1, padding_mode: str = "zeros", device: Any = None,
+        dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _pair(kernel_size), _pair(stride), _pair(padding),
@@ -280,11 +288,10 @@ class ConvTranspose3d(_ConvTransposeNd):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: int,
-        stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
-        output_padding: int | Sequence[int] = 0, groups: int = 1, bias: bool = True,
-        dilation: int | Sequence[int] = 1, padding_mode: str = "zeros", device: Any = None,
-        dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: Size3, stride: Size3 = 1,
+        padding: Size3 = 0, output_padding: Size3 = 0, groups: int = 1, bias: bool = True,
+        dilation: Size3 = 1, padding_mode: str = "zeros", device: Any = None,
+        dtype: dtype | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             in_channels, out_channels, _triple(kernel_size), _triple(stride), _triple(padding),

@@ -60,14 +60,10 @@ def gelu(graph: Graph, node: Node) -> Value | None:
     x, approximate = node.inputs()
     if approximate.toIValue() != "none":
         return None
-    cdf = _tensor(  # 2 Φ(x)
-        graph,
-        "aten::add",
-        _tensor(graph, "aten::erf", _tensor(graph, "aten::mul", x, math.sqrt(0.5))),
-        1.0,
-        1,
-    )
-    return _tensor(graph, "aten::mul", _tensor(graph, "aten::mul", x, 0.5), cdf)
+    erf = _tensor(graph, "aten::erf", _tensor(graph, "aten::mul", x, math.sqrt(0.5)))
+    twice_cdf = _tensor(graph, "aten::add", erf, 1.0, 1)
+    half_x = _tensor(graph, "aten::mul", x, 0.5)
+    return _tensor(graph, "aten::mul", half_x, twice_cdf)  # (x / 2) · (2 Φ(x))
 
 
 def relu6(graph: Graph, node: Node) -> Value:

@@ -4,7 +4,8 @@ PyTorch's own functions are scripted whole, so an archive with a transformer als
 nested tensors, chosen by an `if` when it runs. These do not exist here. To compile such code, only
 the operators' schemas are needed; the error that one is missing comes when a call is reached.
 
-How the real one differs: PyTorch has nested tensors.
+How the real one differs: PyTorch has nested tensors (`aten/src/ATen/NestedTensorImpl.h`) and their
+operators (`aten/src/ATen/native/nested`).
 """
 
 from __future__ import annotations
@@ -16,20 +17,24 @@ from internals.aten.pytorch_names import advice
 from internals.jit.operators import find_operators
 from internals.jit.operators.registry import register_operator
 
-SCHEMAS = """
-aten::_nested_tensor_from_mask(Tensor t, Tensor mask, bool mask_check=True) -> Tensor
-aten::_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool
-aten::to_padded_tensor(Tensor self, float padding, int[]? output_size=None) -> Tensor
-"""
+# symbol -> the schema of its one overload
+SCHEMAS = {
+    "aten::_nested_tensor_from_mask": (
+        "aten::_nested_tensor_from_mask(Tensor t, Tensor mask, bool mask_check=True) -> Tensor"
+    ),
+    "aten::_nested_tensor_from_mask_left_aligned": (
+        "aten::_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool"
+    ),
+    "aten::to_padded_tensor": (
+        "aten::to_padded_tensor(Tensor self, float padding, int[]? output_size=None) -> Tensor"
+    ),
+}
 
 
 def declare_absent(symbol: str) -> None:
     """Registers a symbol of the table (`aten::to_padded_tensor`), unless the operator exists."""
-    if find_operators(symbol):
-        return
-    for line in SCHEMAS.strip().split("\n"):
-        if line.partition("(")[0].partition(".")[0] == symbol:
-            register_operator(line, missing(symbol))
+    if symbol in SCHEMAS and not find_operators(symbol):
+        register_operator(SCHEMAS[symbol], missing(symbol))
 
 
 def missing(symbol: str) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ A client can ask for it (model metadata), requests are checked against it, and a
 along the first -1. No single source knows all of it: a TorchScript archive has names of arguments,
 but no sizes. So it is combined from four sources, of which the first one wins:
 
-1. the operator: `--input x:FP32:-1,784`
+1. whoever starts the server, with the option `--input x:FP32:-1,784`
 2. the archive's author: a file `serving.json` in it, `jit.save(m, "m.pt",
    _extra_files={"serving.json": ...})`, with `{"inputs": [{"name": "x", "datatype": "FP32",
    "shape": [-1, 784]}], "outputs": [{"name": "logits"}]}`

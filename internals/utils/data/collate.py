@@ -20,6 +20,8 @@ import numpy as np
 from internals import Tensor, as_tensor, float64, stack, tensor
 from internals.core.tensor_impl import Array
 
+# Matches numpy's names of dtypes that no tensor can have: "|S3" and, as it was once written, "a3"
+# (bytes), "<U5" (text), "|O" (Python objects); "<f4" does not match.
 _NOT_NUMERIC = re.compile("[SaUO]")
 _WANTED = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
@@ -63,10 +65,9 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     """
     first = batch[0]
     kind = type(first)
-    # the exact type comes before its base classes
-    for key in (kind, *(key for key in collate_fn_map or () if isinstance(first, key))):
-        if collate_fn_map is not None and key in collate_fn_map:
-            return collate_fn_map[key](batch, collate_fn_map=collate_fn_map)
+    function = _function_for(first, collate_fn_map or {})
+    if function is not None:
+        return function(batch, collate_fn_map=collate_fn_map)
     if isinstance(first, Mapping):
         values = {
             key: collate([sample[key] for sample in batch], collate_fn_map=collate_fn_map)
@@ -81,6 +82,19 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
         columns = [collate(samples, collate_fn_map=collate_fn_map) for samples in zip(*batch)]
         return columns if isinstance(first, tuple) else _same_sequence(first, columns)
     raise TypeError(_WANTED.format(kind))
+
+
+def _function_for(sample: Any, collate_fn_map: CollateMap) -> Callable[..., Any] | None:
+    """The table's function for a sample: that of its exact type, or else that of the first type in
+    the table of which it is an instance. None if there is neither.
+    """
+    kind = type(sample)
+    if kind in collate_fn_map:
+        return collate_fn_map[kind]
+    for key, function in collate_fn_map.items():
+        if isinstance(sample, key):
+            return function
+    return None
 
 
 def _same_mapping(like: Any, values: dict[Any, Any]) -> Any:

@@ -337,14 +337,14 @@ def test_where_nothing_can_be_compiled_numpy_serves(monkeypatch: Any) -> None:
         raise CompileError("no machine code on Sundays")
 
     monkeypatch.setattr(language.Kernel, "entry", refuse)
-    elementwise.planned.cache_clear()
+    elementwise.plan_for_operands.cache_clear()
     walks.walk.cache_clear()  # kernels that nobody has asked for yet
     x = values((11, 13), T.float64)
     try:
         with compiled_kernels(threshold=0), pytest.warns(UserWarning, match="on Sundays"):
             y = T.nn.functional.hardshrink(x, 0.123)
     finally:
-        elementwise.planned.cache_clear()
+        elementwise.plan_for_operands.cache_clear()
     with compiled_kernels(False):
         assert np.array_equal(
             y.numpy(), T.nn.functional.hardshrink(x, 0.123).numpy(), equal_nan=True

@@ -69,7 +69,8 @@ def stft_center(
     """
     hop = n_fft >> 2 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
-    call = check.stft_call(
+    # checks the arguments; the call as text, for messages
+    call_text = check.stft_call(
         self,
         n_fft,
         hop,
@@ -86,7 +87,7 @@ def stft_center(
         signal = ops.squeeze_dim(
             ops.pad(ops.unsqueeze(signal, 0), [n_fft // 2, n_fft // 2], pad_mode, None), 0
         )
-    check.stft_lengths(call, signal.shape[1], n_fft, hop, width, window)
+    check.stft_lengths(call_text, signal.shape[1], n_fft, hop, width, window)
     if window is None and width < n_fft:
         window = ops.ones([width], self.dtype, None, self.device, None)
     # (batch, frames, n_fft), transformed to (batch, frames, frequencies)
@@ -125,7 +126,8 @@ def istft(
     """
     hop = n_fft >> 2 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
-    call = check.istft_call(
+    # checks the arguments; the call as text, for messages
+    call_text = check.istft_call(
         self, n_fft, hop, width, window, center, normalized, onesided, length, return_complex
     )
     if window is None:
@@ -151,7 +153,7 @@ def istft(
         ops.slice_Tensor(weight, 1, start, end, 1),
     )
     if bool((weight.detach().abs() < 1e-11).any()):
-        raise RuntimeError(f"{call}window overlap add min: 1")
+        raise RuntimeError(f"{call_text}window overlap add min: 1")
     signal = ops.div_Tensor(total, weight)
     if self.dim() == 2:
         signal = ops.squeeze_dim(signal, 0)

@@ -99,23 +99,18 @@ def _geev(A: Tensor, name: str, compute_v: bool) -> tuple[Any, Any]:
     info = np.zeros(A.shape[:-2], np.int32)
     geev = routine("geev", A.dtype)
 
-    # LAPACK returns the eigenvalues of a real matrix as two arrays, real and imaginary parts
-    def decompose(a: Array) -> Any:
+    def decompose(a: Array) -> tuple[Any, ...]:
+        """(eigenvalues, info), and the eigenvectors with `compute_v`, of a matrix (n, n)."""
+        # geev returns (w, left vectors, right vectors, info) for a complex matrix, and
+        # (real parts of w, imaginary parts of w, left vectors, right vectors, info) for a real one
         *w, _, v, info = geev(a, compute_vl=False, compute_vr=compute_v)
-        if len(w) == 2:
-            real, imaginary = w
-            return (
-                real + 1j * imaginary,
-                info,
-                _complex_vectors(imaginary, v) if compute_v else None,
-            )
-        return w[0], info, v
+        is_real = len(w) == 2
+        eigenvalues = w[0] + 1j * w[1] if is_real else w[0]
+        if not compute_v:
+            return eigenvalues, info
+        return eigenvalues, info, _complex_vectors(w[1], v) if is_real else v
 
-    each(
-        lambda a: decompose(a)[: 2 + compute_v],
-        [A],
-        [values, info, vectors] if compute_v else [values, info],
-    )
+    each(decompose, [A], [values, info, vectors] if compute_v else [values, info])
     check_errors(info, name, A.dim() == 2)
     return values, vectors
 

@@ -19,14 +19,14 @@ from internals.aten.scalar_functions import table as scalar
 from internals.core.tensor_impl import Tensor
 
 from ..loops import in_single
-from ..real import real
+from ..real import run_floating
 
 # The x with erf(x) = self: infinite at -1 and 1, NaN beyond.
-erfinv = partial(real, "erfinv_vml_cpu", "erfinv")
+erfinv = partial(run_floating, "erfinv_vml_cpu", "erfinv")
 
 
 # exp(self²) erfc(self). Raises NotImplementedError for half precision.
-erfcx = partial(real, "erfcx_cpu", "erfcx", half=False)
+erfcx = partial(run_floating, "erfcx_cpu", "erfcx", half=False)
 
 
 def ndtr(self: Tensor) -> Any:
@@ -35,12 +35,12 @@ def ndtr(self: Tensor) -> Any:
 
 
 # The x with ndtr(x) = self. Raises NotImplementedError for half precision.
-ndtri = partial(real, "ndtri_cpu", "ndtri", half=False)
+ndtri = partial(run_floating, "ndtri_cpu", "ndtri", half=False)
 
 
 # The logarithm of `ndtr`, finite where ndtr rounds to 0. Raises NotImplementedError for half
 # precision.
-log_ndtr = partial(real, "log_ndtr_cpu", "log_ndtr", half=False)
+log_ndtr = partial(run_floating, "log_ndtr_cpu", "log_ndtr", half=False)
 
 
 @scalar.erfc.made_by
@@ -51,4 +51,4 @@ def erfc_loop(a: Any, out: Any) -> None:
 
 
 # 1 - erf(self), with full precision where that is tiny.
-erfc = partial(real, "erfc_vml_cpu", erfc_loop)
+erfc = partial(run_floating, "erfc_vml_cpu", erfc_loop)

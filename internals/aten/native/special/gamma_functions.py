@@ -24,7 +24,7 @@ from internals.core import dtype as dt
 from internals.core.scalar import Scalar
 from internals.core.tensor_impl import Array, Tensor
 
-from ..real import real
+from ..real import run_floating
 
 LAST_FACTORIAL = 170  # 171! is more than a float64 holds
 MOST_FACTORS = 1 << 20  # the limit for mvlgamma; for one element they take a tenth of a second
@@ -32,7 +32,7 @@ TOGETHER = 1 << 16  # numbers that mvlgamma computes at once, as one array
 
 
 # The derivative of log Γ.
-digamma = partial(real, "digamma", "digamma")
+digamma = partial(run_floating, "digamma", "digamma")
 
 
 def polygamma(n: int, self: Tensor, out: Tensor | None = None) -> Any:
@@ -41,7 +41,7 @@ def polygamma(n: int, self: Tensor, out: Tensor | None = None) -> Any:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n == 0:
         return digamma(self, out=out)
-    return real(
+    return run_floating(
         "trigamma" if n == 1 else "polygamma", partial(derivative_of_digamma, n=n), self, out=out
     )
 
@@ -65,17 +65,17 @@ def mvlgamma(self: Tensor, p: int, out: Tensor | None = None) -> Any:
             f"{MOST_FACTORS}, but got {p}"
         )
     check_dtype("mvlgamma_cpu", self.dtype, dt.BOOL, dt.INTEGRAL, dt.FLOATING)
-    return real("mvlgamma_cpu", partial(log_gamma_of_dimension, p=p), self, out=out)
+    return run_floating("mvlgamma_cpu", partial(log_gamma_of_dimension, p=p), self, out=out)
 
 
 # The integral for Γ(self) from 0 to `other`, divided by that from 0 to infinity. Raises
 # NotImplementedError unless floating.
-igamma = partial(real, "igamma_cpu", "gammainc", promote="common")
+igamma = partial(run_floating, "igamma_cpu", "gammainc", promote="common")
 
 
 # 1 - igamma(self, other), with full precision where that is tiny. Raises NotImplementedError unless
 # floating.
-igammac = partial(real, "igammac_cpu", "gammaincc", promote="common")
+igammac = partial(run_floating, "igammac_cpu", "gammaincc", promote="common")
 
 
 @scalar.lgamma.made_by
@@ -85,7 +85,7 @@ def log_gamma(a: Any, out: Any) -> None:
 
 
 # log |Γ(self)|, infinite at 0, -1, -2, ...
-lgamma = partial(real, "lgamma_vml_cpu", log_gamma)
+lgamma = partial(run_floating, "lgamma_vml_cpu", log_gamma)
 
 
 def log_gamma_of(a: Array) -> Any:
@@ -105,7 +105,7 @@ def hurwitz_zeta(a: Scalar | Array, b: Scalar | Array, out: Array) -> None:
 
 
 # The sum of (k + other)**-self over k = 0, 1, 2, ... Raises NotImplementedError for half precision.
-zeta = partial(real, "zeta_cpu", hurwitz_zeta, half=False)
+zeta = partial(run_floating, "zeta_cpu", hurwitz_zeta, half=False)
 
 
 def log_gamma_of_dimension(a: Array, out: Array, p: int) -> None:

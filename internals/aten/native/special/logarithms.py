@@ -23,7 +23,7 @@ from internals.core.scalar import Scalar
 from internals.core.tensor_impl import Array, Tensor
 
 from ..loops import in_single
-from ..real import real
+from ..real import run_floating
 
 
 def logaddexp(self: Tensor, other: Tensor, out: Tensor | None = None) -> Any:
@@ -34,22 +34,22 @@ def logaddexp(self: Tensor, other: Tensor, out: Tensor | None = None) -> Any:
 
 
 # log2(2**self + 2**other). Raises NotImplementedError unless floating.
-logaddexp2 = partial(real, "logaddexp2_cpu", np.logaddexp2, promote="common")
+logaddexp2 = partial(run_floating, "logaddexp2_cpu", np.logaddexp2, promote="common")
 
 
 # self · log(1 + other); 0 where self is 0, unless `other` is NaN.
-xlog1py = partial(real, "xlog1py_cpu", "xlog1py")
+xlog1py = partial(run_floating, "xlog1py_cpu", "xlog1py")
 
 
 # -self · log(self), the term of a probability in an entropy: 0 at 0, -inf below.
-entr = partial(real, "entr_cpu", "entr")
+entr = partial(run_floating, "entr_cpu", "entr")
 
 
 def logit(self: Tensor, eps: float | None = None, out: Tensor | None = None) -> Any:
     """log(p / (1 - p)) for p = self, the inverse of `sigmoid`; an `eps` that is not negative clamps
     p to eps ... 1 - eps.
     """
-    return real(
+    return run_floating(
         "logit_cpu",
         special.logit if eps is None or eps < 0 else partial(saved_logit, eps=eps),
         self,
@@ -84,7 +84,7 @@ def xlogy_loop(a: object, b: Any, out: Any) -> None:
 
 
 # self · log(other); 0 where self is 0, unless `other` is NaN.
-xlogy = partial(real, "xlogy_cpu", xlogy_loop)
+xlogy = partial(run_floating, "xlogy_cpu", xlogy_loop)
 
 
 @in_single

@@ -25,7 +25,7 @@ import numpy as np
 from internals.core.scalar import Scalar
 from internals.core.tensor_impl import Array, Tensor
 
-from ..real import real
+from ..real import run_floating
 
 MOST = 1 << 16  # the limit to the number of steps; so many take half a second
 
@@ -198,7 +198,7 @@ def _run(
     out: Tensor | None,
     shift: bool = False,
 ) -> Any:
-    """The operator of one family: `real` with `polynomial` as its loop."""
+    """The operator of one family: `run_floating` with `polynomial` as its loop."""
     name = kernel.removesuffix("_cpu")
     loop = partial(polynomial, name=name, first=first, step=step, high=high, shift=shift)
-    return real(kernel, loop, x, n, out=out, half=False)
+    return run_floating(kernel, loop, x, n, out=out, half=False)
