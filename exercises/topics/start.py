@@ -1,4 +1,4 @@
-"""Exercises of notebook 00: the way of one call through the house, and who shares memory with
+"""Exercises of notebook 00: the path of one call through the house, and who shares memory with
 whom.
 """
 
@@ -25,11 +25,11 @@ def way(*floors: str) -> str:
 
 @exercise(
     level=1,
-    title="The way of one call",
+    title="The path of one call",
     ask="""
-        `a + b` comes through five floors of the house: `"allocator"`, `"dispatcher"`, `"kernel"`,
-        `"method"`, `"storage"`. Bring them into the order in which the call reaches them. The
-        checker runs an addition and watches which file is entered when.""",
+        `a + b` comes through five floors of the house: `"allocator"`, `"dispatcher"`, `"kernel"`
+        (the one that adds), `"method"`, `"storage"`. Bring them into the order in which the call
+        reaches them. The checker runs an addition and watches which file is entered when.""",
     start="answer = [..., ..., ..., ..., ...]",
     hints=(
         "The map shows the floors from top to bottom. Where does a `+` in your line of Python "
@@ -39,8 +39,10 @@ def way(*floors: str) -> str:
     ),
     solution=way(*FLOORS),
     why=(
-        "For small tensors of the same kind `a + b` takes a fast lane past most floors; notebook "
-        "06 says how."
+        "The dispatcher is asked twice: the keys of `a` and `b` name autograd's kernel first, even "
+        "if no gradient is wanted, and that one calls again without its key. Then it is the turn "
+        "of the CPU's kernel, which adds. (Small tensors of the same kind take a fast lane past "
+        "most floors; notebook 06 says how.)"
     ),
     mistakes=[
         Mistake(
@@ -91,8 +93,8 @@ def start_1(answer: list[str]) -> str:
         )
     if told.index("kernel") < told.index("dispatcher"):
         raise Wrong(
-            "a kernel is chosen before it runs: which kernel it is depends on the device of a and "
-            "b; who looks that up?"
+            "a kernel is chosen before it runs: which kernel it is depends on the keys of a and b, "
+            "which tell of their device and of autograd; who looks that up?"
         )
     if told.index("allocator") < told.index("storage"):
         raise Wrong(
@@ -132,8 +134,8 @@ def visited() -> list[str]:
     level=2,
     title="Do not touch my array",
     ask="""
-        Somebody calls your function with an array of float32 and needs the array afterwards, as it
-        was. Write `brighter(array)`: a tensor in which every element is 10 more. The array stays
+        The caller of your function has an array of float32, and needs it afterwards as it was.
+        Write `brighter(array)`: a tensor in which every element is 10 more. The array stays
         untouched, and the result is the only memory that you ask for.""",
     start="""
         def brighter(array):
