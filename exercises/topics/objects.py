@@ -221,7 +221,7 @@ def wrap(storage):
         In PyTorch, the Python object is a thin handle on a C++ object, and whoever asks again for
         the handle must get *the same* one, with the attributes that were set on it. Let a `Storage`
         play the C++ object. Write `wrap(storage)`, which returns its `Handle`: always the same
-        while somebody holds it, and nothing is kept when nobody does, so that the storage's bytes
+        as long as it is held, and nothing is kept once it is not, so that the storage's bytes
         go at once.""",
     given="""
         import weakref
@@ -339,4 +339,4 @@ def objects_3(wrap: Callable[[Any], Any]) -> str:
                 "a new storage got the handle of one that is gone: ids are used again once their "
                 "object is freed"
             )
-    return "the same handle while somebody holds it, and not a byte kept when nobody does"
+    return "the same handle as long as it is held, and not a byte kept once it is not"

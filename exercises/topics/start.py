@@ -56,7 +56,7 @@ def way(*floors: str) -> str:
             "which kernel",
         ),
         Mistake(
-            "Memory first, then somebody to own it.",
+            "Memory first, then an owner for it.",
             way("method", "dispatcher", "kernel", "allocator", "storage"),
             "the storage asks",
         ),
@@ -150,7 +150,7 @@ def visited() -> list[str]:
     solution="""
         def brighter(array):
             return torch.from_numpy(array) + 10""",
-    why="Sharing is harmless while nobody writes. Whoever writes has to know who else is looking.",
+    why="Sharing is harmless as long as all only read. Who writes has to know who else is looking.",
     mistakes=[
         Mistake(
             "A tensor made from an array is the function's own.",
@@ -344,7 +344,7 @@ def start_3(shared: Callable[..., list[tuple[str, str]]]) -> str:
             why = copied_or_other(shared)
         if [tuple(pair) if isinstance(pair, (list, tuple)) else pair for pair in got] != truth:
             raise Wrong(f"{', '.join(things)}: {truth} share bytes, not {got}: {why}")
-    return "a write through one of each pair was seen through the other, and through nobody else"
+    return "a write through one of each pair was seen through the other, and through no third"
 
 
 def copied_or_other(shared: Callable[..., list[tuple[str, str]]]) -> str:
