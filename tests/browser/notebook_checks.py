@@ -19,6 +19,7 @@ from tools.browser.stepper import (
 )
 
 OUTPUTS = ".jp-OutputArea-child > .jp-OutputArea-output"
+FOLDED = "hide-output"  # of a bet: JupyterLab shows a line in place of the output
 PICTURE_IN_TEXT = ("![", "<img", "<svg")
 Cell = dict[str, Any]
 
@@ -33,7 +34,7 @@ def pictures_show(
     wrong: list[str] = []
     drawn: list[Drawn] = []
     for n, cell in enumerate(notebook.cells()):
-        for i, output in enumerate(cell["outputs"]):
+        for i, output in enumerate([] if FOLDED in cell["tags"] else cell["outputs"]):
             if not has_picture(output) and "text/html" not in output.get("data", {}):
                 continue  # text is JupyterLab's to show
             element = notebook.show(n).locator(OUTPUTS).nth(i)
@@ -97,7 +98,7 @@ def steppers_step(notebook: OpenNotebook) -> tuple[list[str], int]:
     wrong: list[str] = []
     count = 0
     for n, cell in enumerate(notebook.cells()):
-        if not any(
+        if FOLDED in cell["tags"] or not any(
             "iv-step" in "".join(o.get("data", {}).get("text/html", "")) for o in cell["outputs"]
         ):
             continue

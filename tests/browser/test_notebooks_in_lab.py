@@ -14,7 +14,7 @@ from tests.browser.notebook_checks import pictures_show, ran, steppers_step
 from tools.browser.lab import Lab, lab as start_lab
 from tools.browser.notebook import OpenNotebook
 from tools.browser.pictures import Drawn
-from tools.notebook_files import notebook_paths
+from tools.notebook_files import FOLDER, notebook_paths
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -37,7 +37,8 @@ def opened(request: pytest.FixtureRequest, chromium: Browser, lab: Lab) -> Itera
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
     notebook = None
     try:
-        notebook = OpenNotebook(context.new_page(), lab, request.param.name)
+        name = request.param.relative_to(FOLDER).as_posix()
+        notebook = OpenNotebook(context.new_page(), lab, name)
         yield notebook
     finally:
         if notebook is not None:

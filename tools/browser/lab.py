@@ -104,7 +104,7 @@ def lab(
 def copy_of_notebooks(folder: Path, paths: list[Path] | None) -> list[Path]:
     """The notebooks as a fresh clone has them, and what they read beside them."""
     shutil.copytree(FOLDER, folder / FOLDER.name, ignore=shutil.ignore_patterns(".*"))
-    copies = sorted((folder / FOLDER.name).glob("*.ipynb"))
+    copies = sorted((folder / FOLDER.name).rglob("*.ipynb"))
     if paths is not None:
         wanted = {path.name for path in paths}
         for copy in copies:
