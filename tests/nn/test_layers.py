@@ -160,7 +160,8 @@ CASES = cases("""
     nn.CosineSimilarity(-1, 0.1) >> m(x(2, 4, 3), x(4, 3))
     nn.PairwiseDistance() >> m(x(4, 3), x(4, 3))
     nn.PairwiseDistance(1.0, keepdim=True) >> m(x(4, 3), x(4, 3))
-    nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(64, 2))
+    nn.Sequential(nn.Conv2d(1, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(),
+        nn.Linear(64, 2))
         >> m(x(3, 1, 6, 6))
 """)
 test_as_pytorch, test_gradients_as_pytorch = layer_tests(CASES)
