@@ -87,4 +87,4 @@ def escaped(text: str) -> str:
     """Text for a cell of a table and the words of a link."""
     for sign in "\\[]|<>_*":
         text = text.replace(sign, "\\" + sign)
-    return text
+    return text.replace("](", "]&#40;")  # which would begin an address
