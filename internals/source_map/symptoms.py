@@ -17,8 +17,8 @@ from functools import cache
 from .entries import FOLDER, Section, read
 
 AT_LEAST = 3  # words: fewer are a topic, not a message
-ALIKE = 0.7  # of the message, or of a fragment of it, by weight
-WHOLE = 0.35  # of the message when only a fragment of it was pasted
+ALIKE = 0.7  # of the message or of what was pasted, by weight
+FAIR = 0.35  # of the other one
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,9 @@ def symptom_of(pasted: str) -> Symptom | None:
         common = sum(weights[word] for word in wanted & known)
         of_message = common / sum(weights[word] for word in known)
         of_pasted = common / sum(weights.get(word, max(weights.values())) for word in wanted)
-        alike = of_message if of_message >= ALIKE else of_pasted * (of_message >= WHOLE)
-        if alike >= ALIKE and of_message + of_pasted > best:
+        # most of one, and a fair part of the other: three common words are in many a text
+        alike = max(of_message, of_pasted) >= ALIKE and min(of_message, of_pasted) >= FAIR
+        if alike and of_message + of_pasted > best:
             best, found = of_message + of_pasted, symptom
     return found
 

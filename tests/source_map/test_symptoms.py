@@ -51,6 +51,18 @@ def test_an_exception_will_do() -> None:
     assert [row.label for row in place.rows()][:2] == ["cause", "cure"]
 
 
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "Lists must contain only a single type, expected: int but found float",
+        "freezing is currently only implemented for modules in eval mode",
+        "the type that was expected here is a number, but the file that we found was empty",
+    ],
+)
+def test_a_text_with_a_few_of_the_words_is_no_symptom(pasted: str) -> None:
+    assert symptom_of(pasted) is None
+
+
 @pytest.mark.parametrize("words", ["autograd engine", "caching allocator", "the way of one call"])
 def test_a_topic_is_no_message(words: str) -> None:
     assert symptom_of(words) is None
